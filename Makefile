@@ -1,0 +1,52 @@
+# Each target makes the virtual environment that it needs; Python 3.11 or newer is all it takes.
+PYTHON ?= python3
+TEST := .venv/bin
+DEMO := .venv-demo/bin
+MANAGE := $(DEMO)/python example_project/manage.py
+
+.DEFAULT_GOAL := help
+.PHONY: help demo serve test bench lint clean
+
+help:
+	@echo "make demo    load 234,908 places, build their sitemaps and check them"
+	@echo "make serve   serve the example on http://127.0.0.1:8000/ (after make demo)"
+	@echo "make test    run the tests on SQLite"
+	@echo "make bench   measure; the figures are in benchmarks/README.md"
+	@echo "make lint    check style, templates, types and layers"
+	@echo "make clean   remove what the other targets made"
+
+demo: .venv-demo/ready
+	$(MANAGE) migrate --noinput
+	$(MANAGE) load_atlas
+	$(MANAGE) build_sitemaps
+	$(MANAGE) check_atlas
+
+serve: .venv-demo/ready
+	$(MANAGE) migrate --noinput
+	$(MANAGE) runserver 127.0.0.1:8000
+
+test: .venv/ready
+	$(TEST)/python -m pytest -n auto $(ARGS)
+
+bench: .venv-demo/ready
+	$(DEMO)/python benchmarks/run.py $(ARGS)
+
+lint: .venv/ready
+	$(TEST)/ruff check
+	$(TEST)/ruff format --check
+	$(TEST)/djlint --lint --quiet sitemaps_plus example_project
+	$(TEST)/mypy
+	$(TEST)/lint-imports
+
+clean:
+	rm -rf .venv .venv-demo .tox .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+.venv/ready: GROUPS = --group test --group example --group lint --group types
+.venv-demo/ready: GROUPS = --group demo
+
+# The pip that comes with Python 3.11 does not know dependency groups.
+.venv/ready .venv-demo/ready: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable . $(GROUPS)
+	touch $@

@@ -1,0 +1,284 @@
+"""Turn what a project calls a location into the absolute, encoded URL that may stand in a sitemap."""
+
+import importlib
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from urllib.parse import quote
+
+from sitemaps_plus.errors import InvalidEntry, MissingExtra
+from sitemaps_plus.text import Warn, ignore, shown
+
+MAX_LOC = 2047
+"""Most characters of a URL: sitemaps.org wants fewer than 2,048, counted after encoding."""
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+# RFC 3986: unreserved, sub-delims and : @ / ? (what a path with its query may hold unencoded).
+_SAFE = "-._~!$&'()*+,;=:@/?"
+_CHARS = rf"[A-Za-z0-9{re.escape(_SAFE)}]*"
+_encoded_path = re.compile(rf"/(?!/){_CHARS}(?:%[0-9A-Fa-f]{{2}}{_CHARS})*").fullmatch
+_STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?://([^/?#]*))?(.*)", re.DOTALL)
+_AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]*))?")
+# RFC 1123 labels, and the underscore that the DNS allows and private hosts use.
+_LABEL = r"[a-z0-9_](?:[a-z0-9_\-]{0,61}[a-z0-9_])?"
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
+_DOTS = {".", ".."}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Scheme, host and port that serve a site."""
+
+    scheme: str
+    """``http`` or ``https``."""
+
+    host: str
+    """Lower case, A-labels; an IPv6 address in brackets."""
+
+    port: int | None = None
+    """``None`` stands for the default port of the scheme, which is replaced by it."""
+
+    _text: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidEntry` unless the parts are what `parse` would make them."""
+        if self.scheme not in _DEFAULT_PORTS:
+            raise InvalidEntry("E-URL-SCHEME", f"The scheme {shown(self.scheme)} is not 'http' or 'https'.")
+        if _host(self.host) != self.host:
+            text = f"The host {shown(self.host)} is not in lower case and A-labels; Origin.parse() makes it so."
+            raise InvalidEntry("E-URL-HOST", text)
+        if self.port is not None and not 0 < self.port < 65536:
+            raise InvalidEntry("E-URL-HOST", f"{self.port} is no port; ports are 1 to 65535.")
+        if self.port == _DEFAULT_PORTS[self.scheme]:
+            object.__setattr__(self, "port", None)
+        port = "" if self.port is None else f":{self.port}"
+        object.__setattr__(self, "_text", f"{self.scheme}://{self.host}{port}")
+
+    def __str__(self) -> str:
+        """Return the origin as it begins a URL: ``https://example.com:8443``."""
+        return self._text
+
+    @classmethod
+    def parse(cls, text: str) -> "Origin":
+        """Return the origin that `text` (``https://bücher.example:8443``) names; one slash may follow.
+
+        Raise `InvalidEntry`: ``E-ORIGIN`` for a path, query or fragment, else the codes of `normalize`.
+        """
+        scheme, authority, rest = _split(text)
+        origin = _origin(scheme, authority)
+        if rest not in ("", "/"):
+            said = f"The origin {origin} is followed by {shown(rest)}; write scheme, host and port alone."
+            raise InvalidEntry("E-ORIGIN", said)
+        return origin
+
+    def with_scheme(self, scheme: str) -> "Origin":
+        """Return the same host and port under `scheme`; a default port stays the default one."""
+        return Origin(scheme=scheme, host=self.host, port=self.port)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Which URLs one sitemap may list (sitemaps.org, "Sitemap file location")."""
+
+    origin: Origin
+    """Where the sitemap itself is served."""
+
+    directory: str = "/"
+    """Directory of the sitemap's own URL; begins and ends with a slash."""
+
+    any_host: bool = False
+    """Cross-submission: compare the scheme alone, not host, port and directory."""
+
+    _prefix: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raise `InvalidEntry` unless the directory is one; encode it as URLs are."""
+        if not (self.directory.startswith("/") and self.directory.endswith("/")):
+            text = f"The directory {shown(self.directory)} does not begin and end with a slash."
+            raise InvalidEntry("E-URL-SCOPE", text)
+        object.__setattr__(self, "directory", quote_path(self.directory))
+        object.__setattr__(self, "_prefix", f"{self.origin}{self.directory}")
+
+
+def normalize(value: object, *, origin: Origin, warn: Warn = ignore, max_length: int = MAX_LOC) -> str:
+    """Return `value`, an absolute URL or an absolute path of `origin`, as an absolute URL in ASCII.
+
+    Path and query are percent-encoded where RFC 3986 asks for it and nowhere else: what is encoded stays as it is, no
+    dot segment is removed, no Unicode normalized. The host gets lower case and A-labels, a default port goes, and so
+    does a fragment, with ``W-URL-FRAGMENT``. Raise `InvalidEntry`: ``E-URL-EMPTY``, ``E-URL-RELATIVE``,
+    ``E-URL-SCHEME``, ``E-URL-USERINFO``, ``E-URL-HOST``, ``E-URL-CHARS`` or, above `max_length` characters,
+    ``E-URL-LENGTH``; a non-ASCII host without the ``idna`` extra raises `MissingExtra`.
+    """
+    text = value if type(value) is str else _text(value)
+    # The two common forms first: this runs once a URL.
+    if _encoded_path(text):
+        url = origin._text + text
+    elif text.startswith(origin._text) and _encoded_path(text, len(origin._text)):
+        url = text
+    else:
+        url = _normalize(text, origin, warn)
+    if len(url) > max_length:
+        said = f"The URL {shown(url)} has {len(url)} characters, more than {max_length}."
+        raise InvalidEntry("E-URL-LENGTH", said)
+    return url
+
+
+def quote_path(path: str) -> str:
+    """Return `path`, with or without a query, with its characters outside RFC 3986 as percent-encoded UTF-8.
+
+    Valid ``%XX`` stay as they are, hex case included; any other ``%`` becomes ``%25``, a space ``%20``, ``#`` ``%23``.
+    """
+    try:
+        return _STRAY_PERCENT.sub("%25", quote(path, safe=f"%{_SAFE}"))
+    except UnicodeEncodeError as error:
+        raise _broken_text(path) from error
+
+
+def check_scope(url: str, scope: Scope) -> None:
+    """Raise `InvalidEntry` unless a sitemap of `scope` may list `url`, which `normalize` has returned.
+
+    The codes are ``E-URL-SCHEME``, ``E-URL-HOST``, ``E-URL-PORT`` and ``E-URL-SCOPE``.
+    """
+    # Dot segments can leave a directory that the text seems to be in.
+    if url.startswith(scope._prefix) and "/." not in url and "/%2" not in url:
+        return
+    scheme, authority, path = _split(url)
+    found, own = _origin(scheme, authority), scope.origin
+    if found.scheme != own.scheme:
+        said = f"{shown(url)} is {found.scheme} but its sitemap is served over {own.scheme}; both must be the same."
+        raise InvalidEntry("E-URL-SCHEME", said)
+    if scope.any_host:
+        return
+    if found.host != own.host:
+        said = f"{shown(url)} is on another host than its sitemap ({own.host}); list it in a sitemap of its own host."
+        raise InvalidEntry("E-URL-HOST", said)
+    if found.port != own.port:
+        raise InvalidEntry("E-URL-PORT", f"{shown(url)} does not have the port of its sitemap ({own}).")
+    if not _without_dots(path).startswith(scope.directory):
+        said = f"{shown(url)} is not below {scope.directory}, where its sitemap is; serve the sitemap higher up."
+        raise InvalidEntry("E-URL-SCOPE", said)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        raise InvalidEntry("E-URL-EMPTY", "The URL is None; give an absolute URL or a path that begins with '/'.")
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise InvalidEntry("E-URL-CHARS", f"The URL {shown(value)} is bytes; decode it to text first.")
+    # A lazy string becomes text here; str.__str__ makes a SafeString an exact str.
+    return str.__str__(str(value))
+
+
+def _normalize(text: str, origin: Origin, warn: Warn) -> str:
+    if not text.strip():
+        said = f"The URL is empty ({shown(text)}); give an absolute URL or a path that begins with '/'."
+        raise InvalidEntry("E-URL-EMPTY", said)
+    _check_encodable(text)
+    kept, mark, _ = text.partition("#")
+    if kept.startswith("/") and not kept.startswith("//"):
+        head, path = origin, kept
+    else:
+        scheme, authority, path = _split(kept)
+        head = _origin(scheme, authority)
+    # RFC 3986, 6.2.3: an empty path is the path "/".
+    url = f"{head}{'' if path.startswith('/') else '/'}{quote_path(path)}"
+    if mark:
+        warn("W-URL-FRAGMENT", f"The fragment of {shown(text)} was left out; search engines do not support it.")
+    return url
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """Return scheme, authority and the rest of an absolute URL."""
+    match = _ABSOLUTE.fullmatch(text)
+    if match is None:
+        said = f"The URL {shown(text)} is relative; begin it with http:// or https://, or with one '/' and the path."
+        raise InvalidEntry("E-URL-RELATIVE", said)
+    scheme = match[1].lower()
+    if scheme not in _DEFAULT_PORTS:
+        said = f"The URL begins with {shown(match[1] + ':')}; a sitemap lists http:// and https:// URLs alone."
+        raise InvalidEntry("E-URL-SCHEME", said)
+    return scheme, match[2] or "", match[3]
+
+
+@lru_cache(maxsize=1024)
+def _origin(scheme: str, authority: str) -> Origin:
+    host, port = _host_and_port(authority)
+    return Origin(scheme=scheme, host=_host(host), port=port)
+
+
+def _host_and_port(authority: str) -> tuple[str, int | None]:
+    if "@" in authority:
+        # Not shown: it may hold a password.
+        said = f"The URL on {shown(authority.rpartition('@')[2])} holds a user name or password; remove them."
+        raise InvalidEntry("E-URL-USERINFO", said)
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None or len(match[2] or "") > 5:
+        raise InvalidEntry("E-URL-HOST", f"{shown(authority)} is not a host with or without a port.")
+    return match[1], int(match[2]) if match[2] else None
+
+
+@lru_cache(maxsize=1024)
+def _host(text: str) -> str:
+    if text.startswith("["):
+        return _ipv6(text)
+    host = text.lower() if text.isascii() else _to_ascii(text)
+    if not _HOST.fullmatch(host) or len(host.removesuffix(".")) > 253:
+        said = f"The URL has no usable host ({shown(text)})."
+        raise InvalidEntry("E-URL-HOST", said)
+    if host.removesuffix(".").rpartition(".")[2].isdigit():
+        _check_ipv4(host.removesuffix("."))
+    return host
+
+
+def _ipv6(text: str) -> str:
+    try:
+        # A zone ("%eth0") means something on one machine alone.
+        if "%" in text:
+            raise AddressValueError("it has a zone")
+        return f"[{IPv6Address(text[1:-1]).compressed}]"
+    except AddressValueError as error:
+        raise InvalidEntry("E-URL-HOST", f"{shown(text)} is not an IPv6 address in brackets: {error}.") from error
+
+
+def _check_ipv4(host: str) -> None:
+    try:
+        IPv4Address(host)
+    except AddressValueError as error:
+        said = f"The host {shown(host)} ends in a number but is no IPv4 address: {error}."
+        raise InvalidEntry("E-URL-HOST", said) from error
+
+
+def _to_ascii(host: str) -> str:
+    if len(host) > 253:
+        raise InvalidEntry("E-URL-HOST", f"The host {shown(host)} has more than 253 characters.")
+    try:
+        idn = importlib.import_module("sitemaps_plus.idn")
+    except ModuleNotFoundError as error:
+        said = f'The host {shown(host)} is not ASCII; run: pip install "django-sitemaps-plus[idna]"'
+        raise MissingExtra(said) from error
+    return str(idn.to_ascii(host))
+
+
+def _check_encodable(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise _broken_text(text) from error
+
+
+def _broken_text(text: str) -> InvalidEntry:
+    return InvalidEntry("E-URL-CHARS", f"The URL {shown(text)} holds a lone surrogate, which UTF-8 cannot write.")
+
+
+def _without_dots(path: str) -> str:
+    """Return the path of `path` (its query cut off) as a client resolves its dot segments (RFC 3986, 5.2.4)."""
+    kept: list[str] = []
+    *folders, last = path.partition("?")[0].split("/")
+    for segment in [*folders, last]:
+        dots = segment.lower().replace("%2e", ".")
+        if dots == "..":
+            del kept[max(1, len(kept) - 1) :]
+        elif dots != ".":
+            kept.append(segment)
+    return "/".join(kept) + ("/" if last.lower().replace("%2e", ".") in _DOTS else "")

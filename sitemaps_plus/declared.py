@@ -1,0 +1,195 @@
+"""Turn values that hold ORM expressions into builders of finished values; check those that hold none."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from itertools import islice
+from typing import Any, ClassVar, Self, TypeAlias
+
+from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.fields import Rule, is_empty, several
+from sitemaps_plus.text import shown
+
+# Of these nothing needs to be asked: neither expressions nor text to be made later.
+_PLAIN = (str, int, float, Decimal, date, bytes)
+_Fill: TypeAlias = Callable[[Iterator[Any]], Any]
+
+
+class Value:
+    """Base of the values: fields with one rule each, any of which may hold an ORM expression.
+
+    While one holds an expression, nothing is checked. Else each field keeps what its rule makes of what was given.
+    """
+
+    __slots__ = ()
+
+    _rules: ClassVar[Mapping[str, Rule]]
+    """The rule of each field, in the order of the schema."""
+    _required: ClassVar[Sequence[str]] = ()
+    """Fields that are never empty."""
+    _one_of: ClassVar[Sequence[str]] = ()
+    """Fields of which at least one is not empty."""
+
+    def __post_init__(self) -> None:
+        """Keep what the rules make of the fields; raise `InvalidEntry` where one is broken."""
+        given = [(name, value) for name in self._rules if (value := getattr(self, name)) is not None]
+        pending = False
+        for name, value in given:
+            if isinstance(value, list):
+                # Not to be changed from outside, and hashable.
+                object.__setattr__(self, name, tuple(value))
+            pending = pending or is_pending(value)
+        if pending:
+            return
+        for name, value in given:
+            kept = self._rules[name](f"{type(self).__name__}.{name}", value)
+            if kept is not value:
+                object.__setattr__(self, name, kept)
+        for name in self._required:
+            if getattr(self, name) is None:
+                raise InvalidEntry("E-REQUIRED", f"{type(self).__name__}.{name} is empty, but required.")
+        self._check()
+
+    def expressions(self) -> dict[str, Any]:
+        """Return the expressions by the name of their field; nested ones are ``uploader.name`` or ``tags.0``."""
+        return dict(pair for name in self._rules for pair in _expressions(name, getattr(self, name)))
+
+    def builder(self) -> Callable[[Sequence[Any]], Self | None]:
+        """Return the function from the values of `expressions()`, in that order, to the finished value.
+
+        It returns None where an expression of a required field is empty: there is no such thing for this row. It
+        raises `InvalidEntry` where a rule is broken.
+        """
+        given = {name: value for name in self._rules if (value := getattr(self, name)) is not None}
+        fills = {name: _filler(value) for name, value in given.items() if is_pending(value)}
+        constants = {name: value for name, value in given.items() if name not in fills}
+        if not fills:
+            return lambda values: self
+        needed = [name for name in self._required if name in fills]
+        choice = [name for name in self._one_of if name in fills]
+        if any(not is_empty(constants.get(name)) for name in self._one_of):
+            choice = []
+        make = type(self)
+        take = _taker(given, fills)
+        if needed == list(given) and is_expression(given[needed[0]]) and len(needed) == 1:
+            # An image of which only the address is given: there may be many on a page.
+            (only,) = needed
+            return lambda values: None if is_empty(values[0]) else make(**{only: values[0]})
+
+        def build(values: Sequence[Any]) -> Any:
+            row = take(values)
+            for name in needed:
+                if is_empty(row[name]):
+                    return None
+            if choice and all(is_empty(row[name]) for name in choice):
+                return None
+            return make(**constants, **row)
+
+        return build
+
+    def settled(self) -> Self:
+        """Return this value with its lazy texts as text of the language now active, which is checked by then."""
+        changed = {}
+        for name in self._rules:
+            value = getattr(self, name)
+            if (settled := _settled(value)) is not value:
+                changed[name] = settled
+        return replace(self, **changed) if changed else self  # type: ignore[type-var]
+
+    def _check(self) -> None:
+        """Raise `InvalidEntry` where fields do not fit each other."""
+
+
+def is_expression(value: object) -> bool:
+    """Return whether the database computes `value`; a QuerySet, which could be a subquery, is a list of things here."""
+    return hasattr(value, "resolve_expression") and not hasattr(value, "__iter__")
+
+
+def is_pending(value: object) -> bool:
+    """Return whether `value` is an expression or holds some."""
+    if value is None or isinstance(value, _PLAIN):
+        return False
+    if isinstance(value, tuple | list):
+        return any(map(is_pending, value))
+    if isinstance(value, Value):
+        return any(is_pending(getattr(value, name)) for name in value._rules)
+    # UrlFor is to be built even if it holds none.
+    return is_expression(value) or _is_declared(value)
+
+
+def nested(kind: type[Value], field: str | None = None) -> Rule:
+    """Return the rule for a value of a field; with `field` what is given for that alone stands for it."""
+
+    def rule(where: str, value: Any) -> Any:
+        if isinstance(value, kind):
+            return value
+        if field is None or isinstance(value, Value):
+            raise InvalidEntry("E-FIELD-TYPE", f"{where} is {shown(value)}; give {kind.__name__}(...).")
+        kept = kind._rules[field](where, value)
+        return None if kept is None else kind(**{field: kept})
+
+    return rule
+
+
+def nested_list(kind: type[Value], field: str | None = None) -> Rule:
+    """Return the rule for a list of values, which may also be a single one."""
+    many = several(nested(kind, field))
+
+    def rule(where: str, value: Any) -> Any:
+        return many(where, (value,) if isinstance(value, (kind, str)) else value)
+
+    return rule
+
+
+def _is_declared(value: object) -> bool:
+    return hasattr(value, "expressions") and hasattr(value, "builder")
+
+
+def _expressions(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, tuple):
+        for index, part in enumerate(value):
+            yield from _expressions(f"{path}.{index}", part)
+    elif _is_declared(value):
+        for name, part in value.expressions().items():
+            yield f"{path}.{name}", part
+    elif is_expression(value):
+        yield path, value
+
+
+def _taker(given: Mapping[str, Any], fills: Mapping[str, _Fill]) -> Callable[[Sequence[Any]], dict[str, Any]]:
+    """Return the function from the values of a row to the fields that hold expressions."""
+    if all(is_expression(given[name]) for name in fills):
+        names = tuple(fills)
+        return lambda values: dict(zip(names, values, strict=True))
+
+    def take(values: Sequence[Any]) -> dict[str, Any]:
+        row = iter(values)
+        return {name: fill(row) for name, fill in fills.items()}
+
+    return take
+
+
+def _filler(value: Any) -> _Fill:
+    """Return the function that takes its part of a row's values and gives what stands in place of `value`."""
+    if isinstance(value, tuple):
+        fillers = [_filler(part) for part in value]
+        return lambda row: tuple(part for fill in fillers if not is_empty(part := fill(row)))
+    if _is_declared(value):
+        build, size = value.builder(), len(value.expressions())
+        return lambda row: build(list(islice(row, size)))
+    return next if is_expression(value) else lambda row: value
+
+
+def _settled(value: Any) -> Any:
+    if value is None or isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, tuple):
+        parts = tuple(map(_settled, value))
+        return value if all(map(operator.is_, parts, value)) else parts
+    if isinstance(value, Value):
+        return value.settled()
+    return str(value)

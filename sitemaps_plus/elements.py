@@ -1,0 +1,116 @@
+"""Turn the fields of values into finished XML: texts cleaned and escaped, addresses encoded, dates with their zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any
+
+from sitemaps_plus.addresses import MAX_LOC, Origin, normalize
+from sitemaps_plus.dates import format_date
+from sitemaps_plus.text import Warn, clean, escape, ignore, shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What is known of the page that a value belongs to."""
+
+    origin: Origin
+    """Where paths without scheme and host lead to."""
+    tz: tzinfo
+    """Zone of naive datetimes."""
+    now: datetime
+    """The moment of rendering, aware."""
+    loc: str
+    """The page's own address, as it is written."""
+    warn: Warn = ignore
+    """Hears of what was changed or left out of a value."""
+    emit_deprecated: bool = False
+    """Write the elements that search engines have given up, too."""
+    strict: bool = False
+    """Raise `InvalidEntry` where text would have to be changed."""
+    max_loc: int = MAX_LOC
+    """Most characters of an address."""
+
+
+def tag(name: str, content: str, **attributes: str | None) -> str:
+    """Return an element; `content` and `attributes` are finished XML, those that are None are left out."""
+    pairs = "".join(f' {key}="{value}"' for key, value in attributes.items() if value is not None)
+    return f"<{name}{pairs}>{content}</{name}>"
+
+
+def text_of(value: Any, context: Context) -> str:
+    """Return free text as the content of an element."""
+    return escape(clean(value, warn=context.warn, strict=context.strict))
+
+
+def attribute_of(value: Any, context: Context) -> str | None:
+    """Return free text as the value of an attribute, None for none."""
+    # Parsers make a space of a bare line end or tab (XML 1.0, 3.3.3).
+    return None if value is None else text_of(value, context).replace("\n", "&#10;").replace("\t", "&#9;")
+
+
+def url_of(value: Any, context: Context) -> str:
+    """Return an address as XML; a path is joined to the origin."""
+    return escape(normalize(value, origin=context.origin, warn=context.warn, max_length=context.max_loc))
+
+
+def media_url_of(value: Any, context: Context) -> str:
+    """Return the address of a file as XML, which may be FTP too (G-VID)."""
+    head = value[:6].lower() if isinstance(value, str) else ""
+    if head != "ftp://":
+        return url_of(value, context)
+    # Encoded as any other address, under the scheme whose default port it does not name.
+    scheme = "http" if ":443" in value else "https"
+    url = normalize(
+        f"{scheme}://{value[6:]}",
+        origin=context.origin,
+        warn=context.warn,
+        max_length=context.max_loc + len(scheme) - len("ftp"),
+    )
+    return escape(f"ftp{url.removeprefix(scheme)}")
+
+
+def date_of(value: Any, context: Context, *, future: str | None = None) -> str | None:
+    """Return a date as text, or None with the warning `future` for one that is later than now."""
+
+    def warn(code: str, text: str) -> None:
+        context.warn(future if future and code == "W-LASTMOD-FUTURE" else code, text)
+
+    return format_date(value, tz=context.tz, now=context.now if future else None, warn=warn)
+
+
+def yes_or_no(value: bool) -> str:
+    """Return the word for a `bool`."""
+    return "yes" if value else "no"
+
+
+def texts(prefix: str, value: Any, names: Sequence[str], context: Context) -> Iterator[str]:
+    """Yield an element for each of the text fields `names` that is filled."""
+    for name in names:
+        if (given := getattr(value, name)) is not None:
+            yield tag(f"{prefix}:{name}", text_of(given, context))
+
+
+def plain(prefix: str, value: Any, names: Sequence[str]) -> Iterator[str]:
+    """Yield an element for each of the fields `names` that is filled with a number, a word or a `bool`."""
+    for name in names:
+        if (given := getattr(value, name)) is not None:
+            yield tag(f"{prefix}:{name}", yes_or_no(given) if isinstance(given, bool) else escape(str(given)))
+
+
+def dates(prefix: str, value: Any, names: Sequence[str], context: Context) -> Iterator[str]:
+    """Yield an element for each of the date fields `names` that is filled."""
+    for name in names:
+        if (given := date_of(getattr(value, name), context)) is not None:
+            yield tag(f"{prefix}:{name}", given)
+
+
+def writes_deprecated(value: Any, names: Sequence[str], context: Context) -> bool:
+    """Return whether the fields `names` are to be written; where they are not but filled, warn ``W-DEPRECATED``."""
+    filled = () if context.emit_deprecated else [name for name in names if getattr(value, name) is not None]
+    if filled:
+        said = f"{type(value).__name__}: {', '.join(filled)} left out of {shown(context.loc)}"
+        context.warn("W-DEPRECATED", f"{said}; search engines read it no more. Remove it, or set emit_deprecated.")
+    return context.emit_deprecated

@@ -1,0 +1,175 @@
+"""Turn what the hooks give for one row into one ``<url>`` that keeps every rule, or leave it out and say why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, tzinfo
+from functools import lru_cache
+from typing import NamedTuple
+
+from sitemaps_plus.addresses import MAX_LOC, Scope, check_scope, normalize
+from sitemaps_plus.dates import as_datetime, format_date
+from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.reports import Report
+from sitemaps_plus.text import check_changefreq, format_priority, shown
+
+MAX_URLS = 50_000
+"""URLs in one page and pages in one index (sitemaps.org, "Sitemap index files")."""
+
+MAX_BYTES = 52_428_800
+"""Uncompressed bytes of one page or index (sitemaps.org)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """The limits of a search engine, where they are narrower than the protocol's."""
+
+    max_urls: int = MAX_URLS
+    max_bytes: int = MAX_BYTES
+    max_loc: int = MAX_LOC
+    date_only: bool = False
+
+
+PROFILES = {
+    "default": Profile(),
+    "yandex": Profile(max_loc=1024),
+    "baidu": Profile(max_bytes=10_485_760, max_loc=256, date_only=True),
+    "naver": Profile(max_urls=49_999, max_bytes=10_485_759),
+}
+
+
+class Link(NamedTuple):
+    """One ``<xhtml:link>``: another language of the page."""
+
+    hreflang: str
+    href: str
+
+
+class Entry(NamedTuple):
+    """One ``<url>``; every value is finished protocol text, not yet escaped."""
+
+    loc: str
+    lastmod: str | None = None
+    changefreq: str | None = None
+    priority: str | None = None
+    links: Sequence[Link] = ()
+    extra: str = ""
+    """Images, videos and news as finished XML."""
+
+
+class Group(NamedTuple):
+    """The entries of one row, one for each language; they stay on one page."""
+
+    key: object
+    entries: Sequence[Entry]
+
+
+_DOTS = re.compile(r"/\.\.?(?:/|$)")
+# ISO 639-1, a script, a region (Google, "Localized versions"), and the one name that is no language.
+_HREFLANG = re.compile(r"[A-Za-z]{2}(?:-[A-Za-z]{4})?(?:-[A-Za-z]{2})?|[xX]-[dD][eE][fF][aA][uU][lL][tT]")
+
+_priority = lru_cache(maxsize=256, typed=True)(format_priority)
+_changefreq = lru_cache(maxsize=64, typed=True)(check_changefreq)
+
+
+@dataclass(slots=True)
+class Newest:
+    """The newest of the dates that were shown to it."""
+
+    value: datetime | None = None
+    _last: object = None
+
+    def see(self, value: object, tz: tzinfo) -> None:
+        """Take a date or datetime into account."""
+        if value is self._last:
+            return
+        self._last = value
+        moment = as_datetime(value, tz=tz)
+        if self.value is None or moment > self.value:
+            self.value = moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaner:
+    """Turn raw hook values into protocol text, reporting what breaks a rule."""
+
+    scope: Scope
+    tz: tzinfo
+    """Zone of naive datetimes."""
+    now: datetime
+    report: Report
+    profile: Profile = PROFILES["default"]
+    newest: Newest = field(default_factory=Newest)
+    """The newest lastmod seen so far."""
+
+    def loc(self, key: object, value: object) -> str:
+        """Return the address of a row; raise InvalidEntry where it has none that a sitemap may list."""
+        url = normalize(
+            value,
+            origin=self.scope.origin,
+            max_length=self.profile.max_loc,
+            warn=lambda code, text: self.report.warn(key, "location", code, text),
+        )
+        check_scope(url, self.scope)
+        if "/." in url and _DOTS.search(url.partition("?")[0]):
+            raise InvalidEntry(
+                "E-URL-DOTS", f"{url} has a part '.' or '..', which clients take out: it is another page."
+            )
+        return url
+
+    def link(self, key: object, hreflang: object, href: object) -> Link | None:
+        """Return the link to another language of a row, which may be on another host, or None if it breaks a rule."""
+        try:
+            code = str(hreflang)
+            if not _HREFLANG.fullmatch(code):
+                said = f"{shown(hreflang)} is no hreflang: two letters, perhaps a script and a region (pt-BR)."
+                raise InvalidEntry("E-HREFLANG", said)
+            url = normalize(
+                href,
+                origin=self.scope.origin,
+                max_length=self.profile.max_loc,
+                warn=lambda code, text: self.report.warn(key, "alternates", code, text),
+            )
+        except Exception as error:  # a value of any type may come from a hook
+            self.report.drop(key, "alternates", error)
+            return None
+        return Link(code, url)
+
+    def lastmod(self, key: object, value: object) -> str | None:
+        """Return the date as text, or None where there is none or none that can be used."""
+        text = self._optional(
+            key,
+            "lastmod",
+            value,
+            lambda given: format_date(
+                given,
+                tz=self.tz,
+                now=self.now,
+                date_only=self.profile.date_only,
+                warn=lambda code, text: self.report.warn(key, "lastmod", code, text),
+            ),
+        )
+        if text is not None:
+            self.newest.see(_from_text(text) if isinstance(value, str) else value, self.tz)
+        return text
+
+    def changefreq(self, key: object, value: object) -> str | None:
+        """Return the value if it is one of the seven words, or None."""
+        return self._optional(key, "changefreq", value, _changefreq)
+
+    def priority(self, key: object, value: object) -> str | None:
+        """Return a number from 0.0 to 1.0 as text, or None."""
+        return self._optional(key, "priority", value, _priority)
+
+    def _optional(self, key: object, hook: str, value: object, clean: Callable[[object], str | None]) -> str | None:
+        try:
+            return None if value is None or value == "" else clean(value)
+        except Exception as error:  # a value of any type may come from a hook
+            self.report.drop(key, hook, error)
+            return None
+
+
+def _from_text(text: str) -> date:
+    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)

@@ -1,0 +1,64 @@
+"""Every error the package raises: each says what is wrong, where, and what to do."""
+
+
+class SitemapError(Exception):
+    """Base of all errors of this package."""
+
+
+class InvalidEntry(SitemapError, ValueError):
+    """An entry breaks a rule of the sitemap protocol."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(f"{text} [{code}]")
+        self.code = code
+        """The rule's name, for example ``E-URL-LENGTH``."""
+
+
+class InvalidSitemap(SitemapError, TypeError):
+    """A Sitemap class is declared in a way that cannot work."""
+
+
+class MissingExtra(SitemapError, ImportError):
+    """An optional package is needed and not installed."""
+
+
+class NoOrigin(SitemapError, LookupError):
+    """The scheme and host of the site cannot be told."""
+
+
+class UnknownHost(NoOrigin):
+    """The host that a request names belongs to no site (HTTP 404)."""
+
+
+class PageNotFound(SitemapError, LookupError):
+    """A sitemap or a page of it does not exist (HTTP 404)."""
+
+
+class PageEmpty(PageNotFound):
+    """A page has no URL at present: no rows, or all of them left out."""
+
+    def __init__(self, text: str, *, report: object) -> None:
+        super().__init__(text)
+        self.report = report
+        """The ``Report`` that says why rows were left out."""
+
+
+class PageGone(PageNotFound):
+    """A page existed once and its number is retired (HTTP 410)."""
+
+
+class PageFull(SitemapError, OverflowError):
+    """The rows of a page do not fit the protocol's limits."""
+
+    def __init__(self, text: str, *, split_at: object) -> None:
+        super().__init__(text)
+        self.split_at = split_at
+        """Key of the first row that belongs on another page."""
+
+
+class TooManyPages(SitemapError, OverflowError):
+    """An index would list more than 50,000 sitemaps."""
+
+
+class StrictError(SitemapError, ValueError):
+    """A row or a part of one was left out while ``STRICT`` is on."""

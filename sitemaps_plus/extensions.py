@@ -1,0 +1,181 @@
+"""Turn images, videos, news and links to other languages into the XML that stands inside a ``<url>``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, TypeAlias
+
+from sitemaps_plus.codes import check_hreflang
+from sitemaps_plus.dates import as_datetime, format_date
+from sitemaps_plus.elements import Context, date_of, plain, tag, text_of, texts, url_of, writes_deprecated
+from sitemaps_plus.entries import Link
+from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.text import clean, escape, shown
+from sitemaps_plus.values import Alternate, Image, News, Video
+from sitemaps_plus.video_element import video_element
+
+__all__ = [
+    "MAX_IMAGES",
+    "MAX_NEWS",
+    "NAMESPACES",
+    "NEWS_WINDOW",
+    "Context",
+    "Drop",
+    "image_element",
+    "image_elements",
+    "is_recent",
+    "link_element",
+    "link_elements",
+    "news_element",
+    "video_element",
+    "video_elements",
+]
+
+NAMESPACES = {
+    "image": "http://www.google.com/schemas/sitemap-image/1.1",
+    "video": "http://www.google.com/schemas/sitemap-video/1.1",
+    "news": "http://www.google.com/schemas/sitemap-news/0.9",
+    "xhtml": "http://www.w3.org/1999/xhtml",
+}
+"""The namespace of each extension by its prefix; ``http`` is part of the name."""
+
+MAX_IMAGES = 1000
+"""Images of one page (G-IMG)."""
+
+MAX_NEWS = 1000
+"""Articles of one sitemap (G-NWS)."""
+
+NEWS_WINDOW = timedelta(days=2)
+"""How long an article is news (G-NWS)."""
+
+Drop = Callable[[Exception], None]
+"""What hears of a value that was left out."""
+
+_PARENTHESES = re.compile(r"\s?\([^()]*\)")
+_DEPRECATED_NEWS = ("access", "genres", "keywords", "stock_tickers")
+_Link: TypeAlias = Alternate | Link
+
+
+def image_element(image: Image, context: Context) -> str:
+    """Return one ``<image:image>``; raise `InvalidEntry` for an address that cannot be used."""
+    if image.is_plain:
+        return f"<image:image><image:loc>{url_of(image.loc, context)}</image:loc></image:image>"
+    image = image.settled()
+    parts = [tag("image:loc", url_of(image.loc, context))]
+    if writes_deprecated(image, ("caption", "geo_location", "title", "license"), context):
+        parts += texts("image", image, ("caption", "geo_location", "title"), context)
+        if image.license is not None:
+            parts.append(tag("image:license", url_of(image.license, context)))
+    return tag("image:image", "".join(parts))
+
+
+def news_element(news: News, context: Context) -> str:
+    """Return the ``<news:news>``; ``""`` with ``W-NEWS-FUTURE`` for an article that is not published yet (G-NWS).
+
+    What stands in parentheses is taken out of the publication's name, with ``W-NEWS-NAME``.
+    """
+    news = news.settled()
+    published = date_of(news.publication_date, context, future="W-NEWS-FUTURE")
+    return "" if published is None else tag("news:news", "".join(_news_children(news, published, context)))
+
+
+def link_element(link: _Link, context: Context) -> str:
+    """Return one ``<xhtml:link>``; raise `InvalidEntry` for a broken code or address."""
+    if isinstance(link, Alternate):
+        link = link.settled()
+    code = check_hreflang(str(link.hreflang))
+    return f'<xhtml:link rel="alternate" hreflang="{code}" href="{url_of(link.href, context)}"/>'
+
+
+def image_elements(images: Iterable[Image | None], context: Context, drop: Drop) -> str:
+    """Return the ``<image:image>`` of a page, at most 1,000; `drop` hears of each that is broken.
+
+    More are left out with ``W-IMAGE-COUNT``; in a strict context `drop` hears ``E-IMAGE-COUNT`` (G-IMG).
+    """
+    written: list[str] = []
+    for element in _elements(images, image_element, context, drop):
+        if len(written) == MAX_IMAGES:
+            said = f"{context.loc} has more than {MAX_IMAGES:,} images"
+            if context.strict:
+                drop(InvalidEntry("E-IMAGE-COUNT", f"{said}; leave some out."))
+            else:
+                context.warn("W-IMAGE-COUNT", f"{said}; only the first ones are listed.")
+            break
+        written.append(element)
+    return "".join(written)
+
+
+def video_elements(videos: Iterable[Video | None], context: Context, drop: Drop) -> str:
+    """Return the ``<video:video>`` of a page; `drop` hears of each that is broken."""
+    return "".join(_elements(videos, video_element, context, drop))
+
+
+def link_elements(links: Iterable[_Link | None], context: Context, drop: Drop) -> str:
+    """Return the ``<xhtml:link>`` of a page; `drop` hears of each that is broken, or the second one of its code."""
+    written: dict[str, str] = {}
+    for element in _elements(links, link_element, context, drop):
+        start, _, _ = element.partition(" href=")
+        if written.setdefault(start, element) != element:
+            said = f"{context.loc} has two addresses for one language: {element}; the first one is listed."
+            drop(InvalidEntry("E-HREFLANG-REPEATED", said))
+    return "".join(written.values())
+
+
+def is_recent(publication_date: Any, now: datetime, window: timedelta = NEWS_WINDOW, *, tz: tzinfo) -> bool:
+    """Return whether an article is news at `now` (aware): published within `window`, its very start included (G-NWS).
+
+    A date is its midnight in UTC, a naive datetime is in `tz`. What is published later than now counts: it is
+    `news_element` that leaves it out, and says so.
+    """
+    # Text without a day stays text, which is no date.
+    if isinstance(publication_date, str) and (text := format_date(publication_date, tz=tz)):
+        publication_date = datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
+    return now - as_datetime(publication_date, tz=tz) <= window
+
+
+def _elements(
+    values: Iterable[Any], write: Callable[[Any, Context], str], context: Context, drop: Drop
+) -> Iterator[str]:
+    for value in values:
+        if value is None:
+            continue
+        try:
+            element = write(value, context)
+        except Exception as error:  # a lazy text may raise anything
+            drop(error)
+        else:
+            yield element
+
+
+def _publication(name: Any, context: Context) -> str:
+    text = given = clean(name, warn=context.warn, strict=context.strict)
+    while (shorter := _PARENTHESES.sub("", text)) != text:
+        text = shorter
+    text = text.strip()
+    if not text:
+        raise InvalidEntry("E-REQUIRED", f"News.name is {shown(name)}, empty without its parentheses, but required.")
+    if text != given.strip():
+        said = f"What stands in parentheses in the publication's name {shown(name)} was left out; Google wants it so."
+        context.warn("W-NEWS-NAME", said)
+    return escape(text)
+
+
+def _list(name: str, parts: Any, context: Context) -> str:
+    return tag(f"news:{name}", text_of(", ".join(parts), context)) if parts else ""
+
+
+def _news_children(news: News, published: str, context: Context) -> Iterator[str]:
+    """Yield them in the order of the schema."""
+    old = news if writes_deprecated(news, _DEPRECATED_NEWS, context) else None
+    publication = tag("news:name", _publication(news.name, context)) + tag("news:language", str(news.language))
+    yield tag("news:publication", publication)
+    if old:
+        yield from plain("news", old, ("access",))
+        yield _list("genres", old.genres, context)
+    yield tag("news:publication_date", published)
+    yield from texts("news", news, ("title",), context)
+    if old:
+        yield _list("keywords", old.keywords, context)
+        yield _list("stock_tickers", old.stock_tickers, context)

@@ -1,0 +1,98 @@
+"""Collect what was left out of a page and why, in bounded memory."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+from sitemaps_plus.errors import InvalidEntry, StrictError
+
+logger = logging.getLogger("sitemaps_plus")
+
+KEPT = 100
+"""Problems a report holds with their texts; further ones are only counted."""
+
+_LONGEST_KEY = 200
+_LONGEST_REASON = 500
+
+
+class Problem(NamedTuple):
+    """One row, or one part of a row, that a page does not show as it was given."""
+
+    label: str
+    key: str
+    hook: str
+    code: str
+    reason: str
+
+
+class Report:
+    """What happened to the rows of one rendering.
+
+    Under ``strict`` the first row left out, or part dropped, raises ``StrictError``.
+    """
+
+    def __init__(self, label: str, *, strict: bool = False) -> None:
+        self.label = label
+        self.strict = strict
+        self.left_out = 0
+        """Rows that are not in the page."""
+        self.dropped = 0
+        """Optional parts (lastmod, priority ...) that are missing from rows in the page."""
+        self.warned = 0
+        """Values that were changed or look wrong."""
+        self.problems: list[Problem] = []
+        self._logged: set[tuple[str, str]] = set()
+
+    def leave_out(self, key: object, hook: str, error: Exception) -> None:
+        """Count a row whose location cannot be used."""
+        self.left_out += 1
+        self._fail(self._note(key, hook, error), "was left out")
+
+    def drop(self, key: object, hook: str, error: Exception) -> None:
+        """Count an optional part that cannot be used; the row stays."""
+        self.dropped += 1
+        self._fail(self._note(key, hook, error), "was dropped")
+
+    def warn(self, key: object, hook: str, code: str, text: str) -> None:
+        """Count a value that stays in a changed form, or that is plausible only just."""
+        self.warned += 1
+        self._add(self._problem(key, hook, code, f"{text} [{code}]"), "is questionable")
+
+    def merge(self, other: Report) -> None:
+        """Add the counts and problems of another rendering."""
+        self.left_out += other.left_out
+        self.dropped += other.dropped
+        self.warned += other.warned
+        self.problems += other.problems[: KEPT - len(self.problems)]
+
+    def _note(self, key: object, hook: str, error: Exception) -> Problem:
+        code = error.code if isinstance(error, InvalidEntry) else type(error).__name__
+        reason = str(error) if isinstance(error, InvalidEntry) else f"{type(error).__name__}: {error}"
+        return self._problem(key, hook, code, reason)
+
+    def _problem(self, key: object, hook: str, code: str, reason: str) -> Problem:
+        return Problem(self.label, _one_line(key, _LONGEST_KEY), hook, code, _one_line(reason, _LONGEST_REASON))
+
+    def _add(self, problem: Problem, what: str) -> None:
+        if len(self.problems) < KEPT:
+            self.problems.append(problem)
+        if (problem.hook, problem.code) not in self._logged:
+            self._logged.add((problem.hook, problem.code))
+            logger.warning(
+                "Sitemap section %s: %s of %s %s: %s", self.label, problem.hook, problem.key, what, problem.reason
+            )
+
+    def _fail(self, problem: Problem, what: str) -> None:
+        if self.strict:
+            raise StrictError(
+                f"Sitemap section {problem.label!r}: {problem.hook} of {problem.key} {what}: {problem.reason}. "
+                'Correct the row, filter it out, or set SITEMAPS_PLUS["STRICT"] to False to serve the rest.'
+            )
+        self._add(problem, what)
+
+
+def _one_line(value: object, longest: int) -> str:
+    # Rows hold any text: it must neither break a line of the log nor fill the memory.
+    text = str(value)[:longest]
+    return text if text.isprintable() else repr(text)[1:-1]

@@ -1,0 +1,28 @@
+"""Find each installed app's ``sitemaps.py`` when Django starts."""
+
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext_lazy as _
+
+
+class SimpleSitemapsPlusConfig(AppConfig):
+    """The app without autodiscovery: the project imports its ``sitemaps.py`` modules itself."""
+
+    name = "sitemaps_plus"
+    verbose_name = _("Sitemaps")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from sitemaps_plus import checks  # noqa: F401 - checks register themselves
+
+
+class SitemapsPlusConfig(SimpleSitemapsPlusConfig):
+    """The app as ``INSTALLED_APPS`` finds it."""
+
+    default = True
+
+    def ready(self) -> None:
+        """Import the ``sitemaps`` module of each installed app."""
+        super().ready()
+        autodiscover_modules("sitemaps")

@@ -1,0 +1,285 @@
+"""Turn the hooks of a Sitemap class into columns for the database and one getter each.
+
+An attribute is a constant. An ORM expression is computed by the database for each row. A method is called with each
+object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from django.db.models import DateField
+
+from sitemaps_plus.errors import InvalidSitemap
+
+HOOKS = ("location", "lastmod", "changefreq", "priority")
+"""The hooks whose values are shown."""
+
+MEDIA = ("hreflang", "images", "videos", "news")
+"""The hooks that give values with tags of their own: one, or a list."""
+
+Kind = Literal["missing", "constant", "expression", "declared", "method"]
+Values = Sequence[Any]
+Getter = Callable[[Values, Any], Any]
+"""Called with the values of a row's columns and, on the object path, the object."""
+
+
+@runtime_checkable
+class Expression(Protocol):
+    """What the database computes for each row: ``F``, ``Case``, ``Concat`` ..."""
+
+    def resolve_expression(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the expression bound to a query."""
+
+
+@runtime_checkable
+class Declared(Protocol):
+    """A value that holds expressions where it is declared, and is finished once they have values."""
+
+    def expressions(self) -> Mapping[str, Any]:
+        """Return the expressions by a name of their own."""
+
+    def builder(self) -> Callable[[Values], Any]:
+        """Return the function from the expressions' values to the finished value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Several declared values of one hook; a broken one comes as the error that it raised."""
+
+    values: tuple[Declared, ...]
+
+    def expressions(self) -> dict[str, Any]:
+        """Return the expressions of all values."""
+        return {
+            f"{index}.{name}": expression
+            for index, value in enumerate(self.values)
+            for name, expression in value.expressions().items()
+        }
+
+    def builder(self) -> Callable[[Values], list[Any]]:
+        """Return the function from the expressions' values to the finished values."""
+        builds = [(value.builder(), len(value.expressions())) for value in self.values]
+
+        def build(values: Values) -> list[Any]:
+            row = iter(values)
+            return [_attempt(one, list(islice(row, size))) for one, size in builds]
+
+        return build
+
+
+def _attempt(build: Callable[[Values], Any], values: Values) -> Any:
+    try:
+        return build(values)
+    except Exception as error:  # the other values of the row must not suffer
+        return error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """One part of an entry, as a class declares it."""
+
+    name: str
+    kind: Kind
+    value: Any = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """The expressions to select, by private alias."""
+
+    def getter(self, position: Mapping[str, int]) -> Getter:
+        """Return the function that gives this part for one row, under the language now active."""
+        if self.kind == "method":
+            return lambda values, item: self.value(item)
+        if self.kind == "expression":
+            (alias,) = self.columns
+            return lambda values, item, index=position[alias]: values[index]  # type: ignore[misc]
+        if self.kind == "declared":
+            build = self.value.builder()
+            indices = [position[alias] for alias in self.columns]
+            return lambda values, item: build([values[index] for index in indices])
+        return lambda values, item: self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """All hooks of one section."""
+
+    location: Hook
+    lastmod: Hook
+    changefreq: Hook
+    priority: Hook
+    images: Hook
+    videos: Hook
+    news: Hook
+    hreflang: Hook
+    changed: Hook
+    decided_by: str | None = None
+    """The hook that is a method, and so needs the object; None on the row path."""
+
+    @property
+    def path(self) -> Literal["row", "object"]:
+        """Whether rows come as plain values or as objects."""
+        return "row" if self.decided_by is None else "object"
+
+    @property
+    def shown(self) -> tuple[Hook, ...]:
+        """The hooks whose values are in an entry."""
+        return (self.location, self.lastmod, self.changefreq, self.priority, *self.media)
+
+    @property
+    def media(self) -> tuple[Hook, ...]:
+        """The hooks among them that give values with tags of their own, as far as the class has them."""
+        hooks = (self.hreflang, self.images, self.videos, self.news)
+        return tuple(hook for hook in hooks if hook.kind != "missing")
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The expressions of all shown hooks, by private alias."""
+        return {alias: expression for hook in self.shown for alias, expression in hook.columns.items()}
+
+
+def read_hooks(sitemap: Any) -> Hooks:
+    """Return the hooks of a Sitemap instance; raise InvalidSitemap for one that cannot work."""
+    found = {name: read_hook(sitemap, name) for name in (*HOOKS, *MEDIA, "changed")}
+    if found["changed"].kind in ("constant", "method", "declared"):
+        given = found["changed"].value
+        column = given if isinstance(given, str) else "updated_at"
+        raise InvalidSitemap(
+            f"{_class_of(sitemap).__name__}.changed must be an ORM expression such as F({column!r}): "
+            "the database looks for changes by it."
+        )
+    decided = next((name for name in (*HOOKS, *MEDIA) if found[name].kind == "method"), None)
+    if decided is None and sitemap.i18n and has_languages_per_item(sitemap):
+        decided = "get_languages_for_item"
+    return Hooks(**found, decided_by=decided)
+
+
+def read_hook(sitemap: Any, name: str) -> Hook:
+    """Return one hook of a Sitemap instance, or of a class as far as that can tell."""
+    value = getattr(sitemap, name, None)
+    # What a property gives only an instance can tell.
+    if value is None or isinstance(value, property | cached_property):
+        return Hook(name=name, kind="missing")
+    if isinstance(value, type):
+        raise InvalidSitemap(
+            f"{_class_of(sitemap).__name__}.{name} is the class {value.__name__}; "
+            f"give an instance: {value.__name__}(...)."
+        )
+    if name in MEDIA and not callable(value):
+        value = _several(sitemap, name, value)
+    if isinstance(value, Expression):
+        return Hook(name=name, kind="expression", value=value, columns={_alias(name, 0): value})
+    if isinstance(value, Declared):
+        columns = {_alias(name, index): part for index, part in enumerate(value.expressions().values())}
+        return Hook(name=name, kind="declared", value=value, columns=columns)
+    if callable(value):
+        return Hook(name=name, kind="method", value=value)
+    return Hook(name=name, kind="constant", value=value)
+
+
+def _several(sitemap: Any, name: str, value: Any) -> Several:
+    values = tuple(value) if isinstance(value, list | tuple) else (value,)
+    for one in values:
+        if not isinstance(one, Declared) or isinstance(one, type):
+            raise InvalidSitemap(
+                f"{_class_of(sitemap).__name__}.{name} holds {one!r}. Give values, as "
+                "images = [Image(loc=F('photo'))], or a method that returns them for an object."
+            )
+    return Several(values)
+
+
+def _alias(name: str, index: int) -> str:
+    # Numbered: the names of parts may hold "__", which would read as a lookup.
+    return f"_sitemap_{name}_{index}"
+
+
+def has_languages_per_item(sitemap: Any) -> bool:
+    """Return whether the class overrides ``get_languages_for_item``, which then needs the object."""
+    return not _class_of(sitemap).get_languages_for_item.__module__.startswith("django.contrib.sitemaps")
+
+
+def plain_column(sitemap: Any, name: str, model: Any) -> str | None:
+    """Return the date field whose value a method hook hands out as it is (``return item.updated_at``), or None.
+
+    The method is called with two probes in place of objects, one filled and one empty: what does more than read one
+    attribute, or has another value for one that is empty, betrays itself.
+    """
+    method, filled, empty = getattr(sitemap, name), _Probe(), _Probe(is_empty=True)
+    try:
+        found, nothing = method(filled), method(empty)
+    except Exception:
+        # Whatever it raised: the method does more than read one attribute.
+        return None
+    if filled._seen.is_spoiled or empty._seen.is_spoiled or type(found) is not _Attribute or nothing is not None:
+        return None
+    fields = {field.name for field in model._meta.concrete_fields if isinstance(field, DateField)}
+    return found._name if found._name in fields else None
+
+
+class _Seen:
+    """What a method did with a probe; it stays spoiled when the method swallows the exception."""
+
+    def __init__(self) -> None:
+        self.name: str | None = None
+        self.is_spoiled = False
+
+
+def _spoil(self: Any, *args: object, **kwargs: object) -> Any:
+    object.__getattribute__(self, "_seen").is_spoiled = True
+    raise TypeError("The method does more than read one attribute.")
+
+
+# Everything but handing the value on: comparing, converting, calling, calculating, writing it.
+_SPOILING = (
+    "abs", "add", "and", "bool", "bytes", "call", "complex", "contains", "copy", "deepcopy", "delattr", "delitem",
+    "enter", "eq", "float", "floordiv", "format", "fspath", "ge", "getitem", "gt", "hash", "index", "int", "invert",
+    "iter", "le", "len", "lt", "mod", "mul", "ne", "neg", "next", "or", "pos", "pow", "radd", "rand", "reduce_ex",
+    "repr", "rfloordiv", "rmod", "rmul", "ror", "round", "rpow", "rsub", "rtruediv", "rxor", "setattr", "setitem",
+    "str", "sub", "truediv", "xor",
+)  # fmt: skip
+
+
+class _Attribute:
+    """What a probe gives for an attribute; nothing can be done with it but hand it on."""
+
+    _seen: _Seen
+    _name: str
+
+    def __init__(self, seen: _Seen, name: str) -> None:
+        vars(self).update(_seen=seen, _name=name)
+
+    # isinstance() asks for it.
+    __class__ = property(_spoil)
+
+    def __getattr__(self, name: str) -> Any:
+        _spoil(self)
+
+
+class _Probe:
+    """Stands for an object of which only one attribute is read."""
+
+    _seen: _Seen
+    _is_empty: bool
+
+    def __init__(self, *, is_empty: bool = False) -> None:
+        vars(self).update(_seen=_Seen(), _is_empty=is_empty)
+
+    __class__ = property(_spoil)
+
+    def __getattr__(self, name: str) -> _Attribute | None:
+        if name.startswith("__") or self._seen.name not in (None, name):
+            _spoil(self)
+        self._seen.name = name
+        return None if self._is_empty else _Attribute(self._seen, name)
+
+
+for _class in (_Attribute, _Probe):
+    for _name in _SPOILING:
+        setattr(_class, f"__{_name}__", _spoil)
+
+
+def _class_of(sitemap: Any) -> Any:
+    return sitemap if isinstance(sitemap, type) else type(sitemap)

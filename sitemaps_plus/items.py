@@ -1,0 +1,277 @@
+"""Turn what a Sitemap's ``items()`` returns into counts, slices and the dicts that Django's ``get_urls()`` gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import FieldError
+from django.db.models import Count, FileField, Max, Model, QuerySet
+from django.db.models.query import RawQuerySet
+from django.urls import get_script_prefix
+from django.utils import timezone
+
+from sitemaps_plus.dates import as_datetime
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
+from sitemaps_plus.hooks import MEDIA, Expression, has_languages_per_item, plain_column, read_hooks
+from sitemaps_plus.reports import Report
+from sitemaps_plus.text import shown
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_NEWEST = "_sitemap_newest"
+
+
+class Pairs(Sequence[tuple[Any, str]]):
+    """The (item, language) pairs of a sitemap, made when they are asked for.
+
+    With the same languages for every item a slice reads just its own items; with ``get_languages_for_item``
+    overridden the items before it are read too, one after the other.
+    """
+
+    ordered = True
+
+    def __init__(self, sitemap: Any, items: Any) -> None:
+        self._sitemap = sitemap
+        self._all = items
+        self._report = Report(type(sitemap).__name__)
+        self._languages: list[str] | None = None
+        if not has_languages_per_item(sitemap):
+            self._languages = list(sitemap._languages())
+
+    def __len__(self) -> int:
+        if self._languages is not None:
+            return _length(self._all) * len(self._languages)
+        return sum(1 for _ in self._stream())
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return self[index : index + 1][0]
+        start, stop = index.start or 0, index.stop
+        if self._languages is None:
+            return list(islice(self._stream(), start, stop))
+        if not self._languages:
+            return []
+        size = len(self._languages)
+        first, last = start // size, None if stop is None else -(-stop // size)
+        pairs = [(item, code) for item in self._all[first:last] for code in self._languages]
+        return pairs[start - first * size : None if stop is None else stop - first * size]
+
+    def _stream(self) -> Iterator[tuple[Any, str]]:
+        items = self._all.iterator(chunk_size=2000) if isinstance(self._all, QuerySet) else self._all
+        return ((item, code) for item in items for code in self._languages_for(item))
+
+    def _languages_for(self, item: Any) -> Sequence[str]:
+        try:
+            return list(self._sitemap.get_languages_for_item(item))
+        except Exception as error:  # user code of any kind: one bad item must not hurt the others
+            self._report.leave_out(key_of(item), "get_languages_for_item", error)
+            return ()
+
+
+def lazy_items(sitemap: Any) -> Any:
+    """Return the items as something that can be counted and sliced: (item, language) pairs where it is ``i18n``."""
+    items = sitemap.items()
+    if isinstance(items, RawQuerySet) or not hasattr(items, "__getitem__"):
+        items = list(items)
+    items = _in_order(sitemap, with_columns(sitemap, items))
+    return Pairs(sitemap, items) if sitemap.i18n else items
+
+
+def with_columns(sitemap: Any, items: Any) -> Any:
+    """Return `items` with the values of expression hooks under private names, where there are any."""
+    columns = read_hooks(sitemap).columns
+    if columns and not isinstance(items, QuerySet):
+        (first, *_) = columns
+        raise InvalidSitemap(
+            f"{type(sitemap).__name__}: the expression {columns[first]!r} needs rows of the database, but items() "
+            f"returned a {type(items).__name__}. Return a QuerySet, or make the hook a method."
+        )
+    return items.annotate(**columns) if columns else items
+
+
+def _in_order(sitemap: Any, items: Any) -> Any:
+    """Return a QuerySet without any order in the order of the key: slices of it must not overlap."""
+    if not isinstance(items, QuerySet) or items.ordered or not is_plain(items):
+        return items
+    key = getattr(sitemap, "key", "pk")
+    return items.order_by(*((key,) if isinstance(key, str) else key))
+
+
+def is_plain(rows: QuerySet[Any]) -> bool:
+    """Return whether the rows are objects of a model that can still be filtered and sorted."""
+    query = rows.query
+    is_whole = not (query.is_sliced or query.combinator or query.distinct_fields)
+    return is_whole and rows._fields is None  # type: ignore[attr-defined]
+
+
+def newest_of_all(lastmods: Iterable[date | datetime | None]) -> date | datetime | None:
+    """Return the newest of `lastmods` as it was given, or None if there are none or one is missing."""
+    newest, latest = None, None
+    for lastmod in lastmods:
+        if lastmod is None:
+            return None
+        moment = as_datetime(lastmod, tz=timezone.get_default_timezone())
+        if latest is None or moment > latest:
+            newest, latest = lastmod, moment
+    return newest
+
+
+def _length(items: Any) -> int:
+    return int(items.count()) if isinstance(items, QuerySet) else len(items)
+
+
+def row_of(sitemap: Any, item: Any) -> Any:
+    """Return the item of an (item, language) pair, or the item itself where there are no languages."""
+    return item[0] if sitemap.i18n else item
+
+
+def column_of(row: Any, alias: str, expression: Any) -> Any:
+    """Return what an expression gave for a row; for a file that is its storage's URL."""
+    value = getattr(row, alias)
+    if not isinstance(value, str) or not isinstance(row, Model):
+        return value
+    storage = _storage(type(row), expression)
+    if storage is None:
+        return value
+    return storage.url(value) if value else None
+
+
+@lru_cache(maxsize=256)
+def _storage(model: type[Model], expression: Any) -> Any:
+    try:
+        field = expression.resolve_expression(model._base_manager.all().query).output_field
+    except FieldError:
+        # It names an annotation of the queryset, which is computed and so no file.
+        return None
+    return field.storage if isinstance(field, FileField) else None
+
+
+def key_of(item: Any) -> object:
+    """Return what names an item in messages: its primary key, or what it looks like."""
+    key = getattr(item, "pk", None)
+    return shown(item) if key is None else key
+
+
+def url_infos(sitemap: Any, page: Any, base: str, *, report: Report, paginator: Any = None) -> Iterator[dict[str, Any]]:
+    """Yield what Django's ``get_urls()`` gives: one dict for each URL of a page.
+
+    An item whose location raises is left out, another part that raises is dropped; `report` hears of both.
+    """
+    locations = _Locations(sitemap, base)
+    for item in (paginator or sitemap.paginator).page(page).object_list:
+        row = row_of(sitemap, item)
+        # The languages of an item stand together: each location is asked for once.
+        if not sitemap.i18n or row is not locations.row:
+            locations = _Locations(sitemap, base, row)
+        try:
+            location = locations.get(item, item[1] if sitemap.i18n else "")
+        except Exception as error:  # user code of any kind: one bad item must not hurt the others
+            report.leave_out(key_of(row), "location", error)
+            continue
+        lastmod, changefreq, priority = (
+            _part(sitemap, item, name, report) for name in ("lastmod", "changefreq", "priority")
+        )
+        yield {
+            "item": item,
+            "location": location,
+            "lastmod": lastmod,
+            "changefreq": changefreq,
+            "priority": "" if priority is None else str(priority),
+            "alternates": _alternates(sitemap, item, locations, report),
+            **{name: _part(sitemap, item, name, report) for name in MEDIA if hasattr(sitemap, name)},
+            **({"emit_deprecated": True} if getattr(sitemap, "emit_deprecated", False) else {}),
+        }
+
+
+class _Locations:
+    """The addresses of one item, by language."""
+
+    def __init__(self, sitemap: Any, base: str, row: Any = None) -> None:
+        self.row = row
+        self._sitemap = sitemap
+        self._base = base
+        self._found: dict[str, str] = {}
+
+    def get(self, item: Any, language: str) -> str:
+        """Return the address of `item` in `language`, or in no language in particular."""
+        if language not in self._found:
+            location = self._sitemap._location(item, language) if language else self._sitemap._location(item)
+            self._found[language] = absolute(self._base, location)
+        return self._found[language]
+
+
+def _part(sitemap: Any, item: Any, name: str, report: Report) -> Any:
+    try:
+        return sitemap._get(name, item)
+    except Exception as error:  # user code of any kind
+        report.drop(key_of(row_of(sitemap, item)), name, error)
+        return None
+
+
+def _alternates(sitemap: Any, item: Any, locations: _Locations, report: Report) -> list[dict[str, str]]:
+    if not (sitemap.i18n and sitemap.alternates):
+        return []
+    found: dict[str, str] = {}
+    for code in sitemap.get_languages_for_item(item[0]):
+        try:
+            found[code] = locations.get(item, code)
+        except Exception as error:  # user code of any kind
+            report.drop(key_of(item[0]), "alternates", error)
+    default = settings.LANGUAGE_CODE
+    if sitemap.x_default and default in found:
+        found["x-default"] = without_language(found[default], default)
+    return [{"location": location, "lang_code": code} for code, location in found.items()]
+
+
+def latest_lastmod(sitemap: Any) -> date | datetime | None:
+    """Return the newest lastmod of all items, or None if one has none or only reading every row would tell."""
+    lastmod: Any = getattr(sitemap, "lastmod", None)
+    is_hook = isinstance(lastmod, Expression)
+    if not callable(lastmod) and not is_hook:
+        return lastmod  # type: ignore[no-any-return]
+    items = sitemap.items()
+    if isinstance(items, QuerySet):
+        column = lastmod if is_hook else plain_column(sitemap, "lastmod", items.model)
+        return None if column is None or items.query.combinator else _newest_in(items, column)
+    try:
+        return newest_of_all(lastmod(item) for item in items)
+    except Exception as error:  # user code of any kind: the index can do without
+        Report(type(sitemap).__name__).drop("the index", "lastmod", error)
+        return None
+
+
+def _newest_in(rows: QuerySet[Any], column: Any) -> Any:
+    # Counted beside it: one row without a date could be the newest.
+    dated = rows if isinstance(column, str) else rows.annotate(**{_NEWEST: column})
+    name = column if isinstance(column, str) else _NEWEST
+    found = dated.aggregate(newest=Max(name), rows=Count("*"), dated=Count(name))
+    return found["newest"] if found["rows"] == found["dated"] else None
+
+
+def absolute(base: str, location: Any) -> str:
+    """Return `location` behind `base` unless it names a scheme of its own.
+
+    Raises InvalidEntry where the two together would name another host.
+    """
+    text = "" if location is None else str(location)
+    if location is None or (text and text[0] not in "/?#" and not _SCHEME.match(text)):
+        raise InvalidEntry(
+            "E-URL-EMPTY" if location is None else "E-URL-RELATIVE",
+            f"The location {shown(location)} is no address; give a path that begins with '/', or an absolute URL.",
+        )
+    return text if _SCHEME.match(text) else base + text
+
+
+def without_language(url: str, language: str) -> str:
+    """Return `url` without `language` as the first segment of its path (behind the script prefix)."""
+    scheme, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    before = get_script_prefix().lstrip("/")
+    if slash and path.startswith(f"{before}{language}/"):
+        path = before + path[len(before) + len(language) + 1 :]
+    return f"{scheme}{separator}{host}{slash}{path}"

@@ -1,0 +1,131 @@
+"""Turn one key of a model, of one column or several, into conditions, an order and storable values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import BooleanField, F, Field, Func, IntegerField, Lookup, Model, Q, Value
+
+from sitemaps_plus.errors import InvalidSitemap
+
+KeyValue = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The unique columns that a section is paged by, most significant first."""
+
+    fields: tuple[Field[Any, Any], ...]
+
+    @classmethod
+    def of(cls, model: type[Model], names: str | tuple[str, ...]) -> Key:
+        """Return the key of `names`; ``"pk"`` stands for all columns of a composite primary key."""
+        fields: list[Field[Any, Any]] = []
+        for name in (names,) if isinstance(names, str) else names:
+            field = model._meta.pk if name == "pk" else _get_field(model, name)
+            fields += getattr(field, "fields", None) or [field]
+        return cls(tuple(fields))
+
+    def __str__(self) -> str:
+        """Return the names of the columns."""
+        return ",".join(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns as names of attributes, so that a relation gives its id."""
+        return tuple(field.attname for field in self.fields)
+
+    @property
+    def summable(self) -> tuple[str, ...]:
+        """The columns whose values the validator can add up."""
+        return tuple(field.attname for field in self.fields if isinstance(_column(field), IntegerField))
+
+    def at_or_after(self, value: KeyValue) -> Q:
+        """Return the condition "this row or a later one"."""
+        return self._beyond(value, "gte")
+
+    def after(self, value: KeyValue) -> Q:
+        """Return the condition "a later row"."""
+        return self._beyond(value, "gt")
+
+    def before(self, value: KeyValue) -> Q:
+        """Return the condition "an earlier row"."""
+        return self._beyond(value, "lt")
+
+    def dump(self, value: KeyValue) -> list[Any]:
+        """Return `value` in the form that is stored as JSON."""
+        return json.loads(json.dumps(list(value), default=str))  # type: ignore[no-any-return]
+
+    def load(self, stored: list[Any]) -> KeyValue:
+        """Return the value of a stored form."""
+        return tuple(_column(field).to_python(part) for field, part in zip(self.fields, stored, strict=True))
+
+    def _beyond(self, value: KeyValue, lookup: str) -> Q:
+        if len(self.fields) > 1:
+            return Q(_Beyond(self.fields, value, lookup))
+        return Q(**{f"{self.names[0]}__{lookup}": value[0]})
+
+
+def as_shown(value: KeyValue) -> object:
+    """Return a key as messages show it: the value itself where it has one column."""
+    return value[0] if len(value) == 1 else tuple(value)
+
+
+class _Tuple(Func):
+    """Several expressions in parentheses."""
+
+    template = "(%(expressions)s)"
+    output_field = BooleanField()
+
+
+class _Beyond(Lookup):
+    """A comparison of several columns with as many values, the first that differs decides: ``(a, b) >= (1, 2)``.
+
+    A lookup: of another condition some databases would compare the result, and use no index.
+    """
+
+    lookup_name = "beyond"
+
+    def __init__(self, fields: Sequence[Field[Any, Any]], value: KeyValue, lookup: str) -> None:
+        self.operator = {"gte": ">=", "gt": ">", "lt": "<"}[lookup]
+        values = [Value(part, output_field=_column(field)) for field, part in zip(fields, value, strict=True)]
+        super().__init__(_Tuple(*(F(field.attname) for field in fields)), _Tuple(*values))
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        left, before = compiler.compile(self.lhs)
+        right, behind = compiler.compile(self.rhs)
+        return f"{left} {self.operator} {right}", [*before, *behind]
+
+    def as_mysql(self, compiler: Any, connection: Any) -> Any:
+        # Written out: a comparison of tuples would not use the index there. The others use it for nothing else.
+        sides = zip(self.lhs.source_expressions, self.rhs.source_expressions, strict=True)
+        *leading, (column, value) = ([compiler.compile(one) for one in pair] for pair in sides)
+        sql, params = f"{column[0]} {self.operator} {value[0]}", [*column[1], *value[1]]
+        strict = self.operator[0]
+        for (name, before), (part, given) in reversed(leading):
+            sql = f"({name} {strict}= {part} AND ({name} {strict} {part} OR {sql}))"
+            params = [*before, *given, *before, *given, *params]
+        return sql, params
+
+    as_oracle = as_mysql
+
+
+def _get_field(model: type[Model], name: str) -> Field[Any, Any]:
+    try:
+        field = model._meta.get_field(name)
+    except FieldDoesNotExist as error:
+        raise InvalidSitemap(f"key = {name!r}: {model.__name__} has no such field.") from error
+    if not getattr(field, "concrete", False):
+        raise InvalidSitemap(f"key = {name!r}: {model.__name__}.{name} is no column.")
+    return field  # type: ignore[return-value]
+
+
+def _column(field: Any) -> Any:
+    """Return the field that says what the column holds: behind relations, one or several, the key they point to."""
+    while field.is_relation:
+        field = field.target_field
+    return field

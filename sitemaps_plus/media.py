@@ -1,0 +1,109 @@
+"""Turn what the media hooks gave for a row into the XML inside its ``<url>``, for pages and templates alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from sitemaps_plus.declared import Value, is_pending
+from sitemaps_plus.elements import Context
+from sitemaps_plus.entries import Cleaner
+from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.extensions import (
+    NAMESPACES,
+    Drop,
+    image_elements,
+    is_recent,
+    link_elements,
+    news_element,
+    video_elements,
+)
+from sitemaps_plus.hooks import MEDIA
+from sitemaps_plus.text import shown
+from sitemaps_plus.values import Alternate, Image, News
+from sitemaps_plus.video import Video
+
+_KINDS: dict[str, type[Value]] = {"images": Image, "videos": Video, "news": News, "hreflang": Alternate}
+_PREFIXES = {"images": "image", "videos": "video", "news": "news", "hreflang": "xhtml"}
+
+
+def prefixes(names: Iterable[str]) -> dict[str, str]:
+    """Return the namespaces of the hooks `names`, by prefix."""
+    return {_PREFIXES[name]: NAMESPACES[_PREFIXES[name]] for name in names}
+
+
+def url_prefixes(infos: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the namespaces that the dicts of Django's ``get_urls()`` need; links to languages are always declared."""
+    return prefixes(["hreflang", *(name for name in MEDIA[1:] if any(info.get(name) for info in infos))])
+
+
+def elements(name: str, given: Any, context: Context, drop: Drop) -> str:
+    """Return the XML of what the hook `name` gave: one value, several, or None; `drop` hears of each broken one."""
+    values = _values(name, given, drop)
+    return _WRITERS[name](values, context, drop)
+
+
+def extras(media: Mapping[str, Any], key: object, loc: str, cleaner: Cleaner, *, emit_deprecated: bool = False) -> str:
+    """Return the XML of all media of a row, reporting what is broken; `loc` is the address of its page."""
+    return "".join(
+        elements(
+            name,
+            media[name],
+            context_of(key, name, loc, cleaner, emit_deprecated=emit_deprecated),
+            partial(cleaner.report.drop, key, name),
+        )
+        for name in MEDIA
+        if media.get(name) is not None
+    )
+
+
+def context_of(key: object, name: str, loc: str, cleaner: Cleaner, *, emit_deprecated: bool = False) -> Context:
+    """Return what the elements of the hook `name` need to know of their page."""
+    return Context(
+        origin=cleaner.scope.origin,
+        tz=cleaner.tz,
+        now=cleaner.now,
+        loc=loc,
+        max_loc=cleaner.profile.max_loc,
+        emit_deprecated=emit_deprecated,
+        warn=lambda code, text: cleaner.report.warn(key, name, code, text),
+    )
+
+
+def _values(name: str, given: Any, drop: Drop) -> Iterator[Any]:
+    kind = _KINDS[name]
+    if isinstance(given, Value):
+        given = (given,)
+    if given is None or isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        given = () if given is None else (given,)
+    for value in given:
+        if isinstance(value, Exception):
+            drop(value)
+        elif isinstance(value, kind) and not is_pending(value):
+            yield value
+        elif value is not None:
+            said = (
+                f"{name} gave {shown(value)}; give {kind.__name__}(...), without expressions where a method gives it."
+            )
+            drop(InvalidEntry("E-FIELD-TYPE", said))
+
+
+def _news_elements(values: Iterable[News], context: Context, drop: Drop) -> str:
+    # An article that is no news any more keeps its URL (G-NWS).
+    recent = [value for value in values if is_recent(value.publication_date, context.now, tz=context.tz)]
+    if len(recent) > 1:
+        drop(InvalidEntry("E-NEWS-COUNT", f"{context.loc} has {len(recent)} news; the first one is listed."))
+    try:
+        return news_element(recent[0], context) if recent else ""
+    except Exception as error:  # a lazy text may raise anything
+        drop(error)
+        return ""
+
+
+_WRITERS: dict[str, Callable[[Iterable[Any], Context, Drop], str]] = {
+    "images": image_elements,
+    "videos": video_elements,
+    "news": _news_elements,
+    "hreflang": link_elements,
+}

@@ -1,0 +1,61 @@
+"""What is kept of a plan: where each page starts, what it held, and when that changed."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class SitemapPage(models.Model):
+    """One page number of one section of one site; never deleted, because a number is issued only once.
+
+    Written by ``sitemaps_plus.paging`` alone.
+    """
+
+    site = models.PositiveIntegerField(_("site"), default=0, help_text=_("Id of the site, 0 without sites."))
+    label = models.CharField(_("section"), max_length=100)
+    number = models.PositiveIntegerField(_("number"))
+    rank = models.PositiveIntegerField(_("rank"), default=0, help_text=_("Place of the page in key order."))
+    start = models.JSONField(
+        _("start"), null=True, blank=True, help_text=_("Key of the first row; empty for no lower bound.")
+    )
+    start_digest = models.CharField(  # noqa: DJ001 - null, for retired pages, is no duplicate of null
+        # A digest, not the start itself: a database may hold "a" and "A" for equal.
+        _("start digest"),
+        max_length=64,
+        null=True,
+        blank=True,
+        editable=False,
+    )
+    layout = models.CharField(_("layout"), max_length=255, help_text=_("What the cuts depend on: limit and key."))
+    rows = models.PositiveIntegerField(_("rows"), null=True, blank=True)
+    validator = models.CharField(_("validator"), max_length=255, blank=True, default="")
+    recipe = models.CharField(_("recipe"), max_length=64, blank=True, default="")
+    changed_at = models.DateTimeField(_("changed at"), null=True, blank=True)
+    urls = models.PositiveIntegerField(_("URLs"), null=True, blank=True)
+    bytes = models.PositiveBigIntegerField(_("uncompressed bytes"), null=True, blank=True)
+    digest = models.CharField(
+        _("digest"), max_length=64, blank=True, default="", help_text=_("SHA-256 of the uncompressed bytes.")
+    )
+    origin = models.CharField(_("origin"), max_length=300, blank=True, default="")
+    checked_at = models.DateTimeField(_("checked at"), null=True, blank=True)
+    retired_at = models.DateTimeField(_("retired at"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("sitemap page")
+        verbose_name_plural = _("sitemap pages")
+        ordering = ("site", "label", "rank", "number")
+        constraints = (
+            models.UniqueConstraint(fields=("site", "label", "number"), name="sitemaps_plus_page_number"),
+            # Retired pages have no digest, and nulls are distinct: among active pages a start is unique.
+            models.UniqueConstraint(fields=("site", "label", "start_digest"), name="sitemaps_plus_page_start"),
+        )
+
+    def __str__(self) -> str:
+        """Return the name of the page as its URL has it."""
+        return f"sitemap-{self.label}-{self.number}"
+
+    @property
+    def is_retired(self) -> bool:
+        """Whether the number is used no more."""
+        return self.retired_at is not None

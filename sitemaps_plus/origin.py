@@ -1,0 +1,145 @@
+"""Tell the scheme and host of a site: from the settings, else the Sites framework, else the request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.http import HttpRequest
+
+from sitemaps_plus.addresses import Origin
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.errors import InvalidEntry, NoOrigin, UnknownHost
+
+_SETTING = 'SITEMAPS_PLUS["ORIGIN"]'
+
+NO_SITE = 0
+"""Id of the only site where the Sites framework is not installed and ORIGIN is one string."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteOrigin:
+    """One site and where it is served."""
+
+    id: int
+    """Id in the Sites framework or in ORIGIN, 0 without."""
+
+    origin: Origin
+
+    is_configured: bool = True
+    """False where only the request names the host, which a client can forge."""
+
+    model: Any = None
+    """The ``Site`` object, where the Sites framework is installed."""
+
+    @property
+    def domain(self) -> str:
+        """Host, with a port where it is not the scheme's own."""
+        return str(self.origin).partition("://")[2]
+
+    @property
+    def name(self) -> str:
+        """The domain; ``Site`` objects have this too."""
+        return self.domain
+
+
+def get_site(request: HttpRequest | None = None) -> SiteOrigin:
+    """Return the site of a request, or the one of ``SITE_ID``; raise NoOrigin where nothing tells it."""
+    model = _current_model(request)
+    given = _configured(model.pk if model else getattr(settings, "SITE_ID", None))
+    if given is not None:
+        site_id, origin = given
+        return SiteOrigin(id=site_id, origin=origin, model=model)
+    scheme = (request.scheme if request else None) or "https"
+    if model is not None:
+        return SiteOrigin(id=model.pk, origin=parse_origin(f"{scheme}://{model.domain}", "Site.domain"), model=model)
+    if request is None:
+        raise NoOrigin(
+            "The scheme and host of the site are not known. Set SITEMAPS_PLUS = "
+            '{"ORIGIN": "https://example.com"}, or install django.contrib.sites and add a Site.'
+        )
+    try:
+        host = parse_origin(f"{scheme}://{request.get_host()}", "Host header")
+    except NoOrigin as error:
+        raise UnknownHost(str(error)) from error
+    return SiteOrigin(id=NO_SITE, origin=host, is_configured=False)
+
+
+def get_sites(unusable: Callable[[NoOrigin], None] | None = None) -> Iterator[SiteOrigin]:
+    """Yield every site that a build makes files for; raise NoOrigin where there is none.
+
+    A ``Site`` whose domain is none is handed to `unusable`; without that the error goes on.
+    """
+    given = get_settings().ORIGIN
+    models = _models()
+    if isinstance(given, Mapping) and given:
+        for site_id, text in given.items():
+            yield SiteOrigin(id=site_id, origin=parse_origin(text, _SETTING), model=models.get(site_id))
+    elif given is not None or not models:
+        yield get_site()
+    else:
+        for site_id, model in models.items():
+            try:
+                origin = parse_origin(f"https://{model.domain}", f"Site.domain of the site {site_id}")
+            except NoOrigin as error:
+                if unusable is None:
+                    raise
+                unusable(error)
+            else:
+                yield SiteOrigin(id=site_id, origin=origin, model=model)
+
+
+def _configured(site_id: int | None) -> tuple[int, Origin] | None:
+    given = get_settings().ORIGIN
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        return site_id or NO_SITE, parse_origin(given, _SETTING)
+    if site_id is None and len(given) == 1:
+        site_id = next(iter(given))
+    if site_id is None:
+        raise NoOrigin(
+            f"{_SETTING} names the sites {list(given)}, and nothing tells which of them this is. Set SITE_ID."
+        )
+    if site_id not in given:
+        raise NoOrigin(
+            f"{_SETTING} has no entry for the site {site_id}, only for {list(given)}. Add "
+            f'{site_id}: "https://example.com", or correct SITE_ID.'
+        )
+    return site_id, parse_origin(given[site_id], _SETTING)
+
+
+def _current_model(request: HttpRequest | None) -> Any:
+    if not apps.is_installed("django.contrib.sites"):
+        return None
+    site_class = apps.get_model("sites.Site")
+    site_id = getattr(settings, "SITE_ID", None)
+    if not site_id and request is None:
+        return site_class.objects.order_by("pk").first()
+    try:
+        return site_class.objects.get_current(request)
+    except site_class.DoesNotExist as error:
+        if get_settings().ORIGIN is not None:
+            return None
+        wanted = f"the id {site_id}, which is SITE_ID" if site_id else "the host of this request as its domain"
+        raise (NoOrigin if site_id else UnknownHost)(
+            f"No Site of the Sites framework has {wanted}. Add it in the admin under Sites, or set "
+            'SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}.'
+        ) from error
+
+
+def _models() -> dict[int, Any]:
+    if not apps.is_installed("django.contrib.sites"):
+        return {}
+    return {model.pk: model for model in apps.get_model("sites.Site").objects.order_by("pk")}
+
+
+def parse_origin(text: str, where: str) -> Origin:
+    """Return the origin that `text` names; raise NoOrigin, which says `where` the text stands, if it is none."""
+    try:
+        return Origin.parse(text)
+    except (InvalidEntry, TypeError) as error:
+        raise NoOrigin(f"{where} cannot be used: {error} It should look like https://example.com.") from error

@@ -1,0 +1,169 @@
+"""Keep the Sitemap classes of a project, each under the label that its URLs carry."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar, overload
+
+from django.contrib import sitemaps as contrib
+from django.db.models import Model
+
+from sitemaps_plus.errors import InvalidSitemap, PageNotFound
+from sitemaps_plus.hooks import read_hooks
+from sitemaps_plus.sitemaps import ModelSitemap, NewsSitemap
+
+_LABEL = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
+_ENDS_LIKE_A_PAGE = re.compile(r"(?:.*-)?[0-9]+")
+
+AnySitemap = Any
+"""A Sitemap class or instance, ours or ``django.contrib.sitemaps``'s."""
+
+S = TypeVar("S")
+
+
+class Registry:
+    """The registered sections by label, in the order of registration."""
+
+    def __init__(self) -> None:
+        self._sitemaps: dict[str, AnySitemap] = {}
+
+    def register(self, label: str, sitemap: AnySitemap) -> None:
+        """Add a Sitemap class or instance under `label`; raise InvalidSitemap where it cannot work."""
+        _check_label(label)
+        _check_sitemap(label, sitemap)
+        known = self._sitemaps.get(label)
+        if known is not None and known is not sitemap and not _is_reloaded(known, sitemap):
+            raise InvalidSitemap(
+                f"The label {label!r} is taken by {_place(known)}; register {_place(sitemap)} under another one."
+            )
+        self._sitemaps[label] = sitemap
+
+    def unregister(self, label: str) -> None:
+        """Take a section out; raise PageNotFound where there is none."""
+        self[label]
+        del self._sitemaps[label]
+
+    def make(self, label: str, site: Any) -> Any:
+        """Return a fresh instance of a section's sitemap, made for `site`."""
+        given = self[label]
+        sitemap = given() if isinstance(given, type) else copy.copy(given)
+        sitemap.site = site
+        return sitemap
+
+    def __getitem__(self, label: str) -> AnySitemap:
+        """Return what was registered under `label`."""
+        try:
+            return self._sitemaps[label]
+        except KeyError:
+            known = ", ".join(self._sitemaps) or "none at all"
+            raise PageNotFound(f"There is no sitemap section {label!r}. Registered: {known}.") from None
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the labels."""
+        return iter(self._sitemaps)
+
+    def __len__(self) -> int:
+        """Return the number of sections."""
+        return len(self._sitemaps)
+
+    def __contains__(self, label: object) -> bool:
+        """Return whether `label` is registered."""
+        return label in self._sitemaps
+
+
+registry = Registry()
+"""The sections of the running project."""
+
+
+@overload
+def register(label: str) -> Callable[[S], S]: ...
+
+
+@overload
+def register(label: str, sitemap: S) -> S: ...
+
+
+def register(label: str, sitemap: Any = None) -> Any:
+    """Register a Sitemap class or instance under `label`, as a decorator or as a call.
+
+    The label is part of the section's URLs: lower-case letters, digits, ``-`` and ``_``, not ending in ``-`` and
+    digits, which would read as a page number.
+    """
+    if sitemap is None:
+        _check_label(label)
+        return lambda decorated: register(label, decorated)
+    registry.register(label, sitemap)
+    return sitemap
+
+
+def _check_label(label: str) -> None:
+    if not isinstance(label, str):
+        raise InvalidSitemap(f'register() takes a label first, as in @register("products"); it got {label!r}.')
+    if not _LABEL.fullmatch(label) or len(label) > 100:
+        raise InvalidSitemap(
+            f"{label!r} cannot be a label: use at most 100 lower-case letters, digits, hyphens and underscores."
+        )
+    if _ENDS_LIKE_A_PAGE.fullmatch(label):
+        raise InvalidSitemap(
+            f"{label!r} cannot be a label: its end reads as a page number in /sitemap-{label}.xml. "
+            "Put a letter behind the digits."
+        )
+
+
+def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
+    cls = sitemap if isinstance(sitemap, type) else type(sitemap)
+    if not issubclass(cls, contrib.Sitemap):
+        raise InvalidSitemap(
+            f"{_place(sitemap)}, registered as {label!r}, is no Sitemap. Derive it from sitemaps_plus.ModelSitemap, "
+            "sitemaps_plus.Sitemap or django.contrib.sitemaps.Sitemap."
+        )
+    if issubclass(cls, NewsSitemap) and not cls.date_field:
+        raise InvalidSitemap(
+            f'{cls.__name__} needs date_field = "published_at": the field that holds when an article was published.'
+        )
+    if isinstance(sitemap, type):
+        _check_arguments(sitemap)
+    hooks = read_hooks(sitemap)
+    queryset_is_known = issubclass(cls, (ModelSitemap, contrib.GenericSitemap))
+    expressions = [hook.name for hook in (*hooks.shown, hooks.changed) if hook.kind in ("expression", "declared")]
+    if expressions and not queryset_is_known:
+        raise InvalidSitemap(
+            f"{cls.__name__}.{expressions[0]} is an ORM expression, which needs a QuerySet. Derive {cls.__name__} "
+            "from ModelSitemap and rename items() to get_queryset(), or make the hook a method."
+        )
+    if issubclass(cls, ModelSitemap):
+        _check_rows(cls, sitemap.queryset)
+
+
+def _check_rows(cls: type[ModelSitemap], queryset: Any) -> None:
+    own_items = cls.items not in (ModelSitemap.items, NewsSitemap.items)
+    if queryset is None and cls.get_queryset is ModelSitemap.get_queryset and not own_items:
+        raise InvalidSitemap(
+            f"{cls.__name__} has no rows: set queryset = Model.objects.all(), or override get_queryset()."
+        )
+    if isinstance(queryset, type) and issubclass(queryset, Model):
+        name = queryset.__name__
+        raise InvalidSitemap(f"{cls.__name__}.queryset is the model {name}; set queryset = {name}.objects.all().")
+
+
+def _check_arguments(cls: type) -> None:
+    try:
+        inspect.signature(cls).bind()
+    except TypeError as error:
+        raise InvalidSitemap(
+            f"{cls.__name__} cannot be made without arguments ({error}): register an instance, {cls.__name__}(...)."
+        ) from error
+
+
+def _is_reloaded(known: AnySitemap, sitemap: AnySitemap) -> bool:
+    are_classes = isinstance(known, type) and isinstance(sitemap, type)
+    # A function that makes classes gives each of them the same place.
+    return are_classes and _place(known) == _place(sitemap) and "<locals>" not in _place(known)
+
+
+def _place(sitemap: AnySitemap) -> str:
+    cls = sitemap if isinstance(sitemap, type) else type(sitemap)
+    return f"{cls.__module__}.{cls.__qualname__}"

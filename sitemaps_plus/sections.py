@@ -1,0 +1,225 @@
+"""Turn a registered Sitemap class into the section of one site: an instance, its hooks and how it is paged."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from django.contrib import sitemaps as contrib
+from django.db.models import F, ForeignObjectRel, QuerySet
+
+from sitemaps_plus.addresses import Origin
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.entries import PROFILES, Profile
+from sitemaps_plus.extensions import MAX_NEWS
+from sitemaps_plus.hooks import MEDIA, Expression, Hooks, has_languages_per_item, plain_column, read_hooks
+from sitemaps_plus.items import is_plain, lazy_items
+from sitemaps_plus.keys import Key
+from sitemaps_plus.media import prefixes
+from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.registry import registry
+from sitemaps_plus.sitemaps import NewsSitemap, Sitemap
+
+FORMAT = 1
+"""Raised when the writer starts to give other bytes for the same entries."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_PAGING_METHODS = ("paginator", "_items", "_urls", "get_urls")
+_URL_METHODS = ("_location", "_get", "get_domain", "get_protocol")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """One registered sitemap, made for one site."""
+
+    label: str
+    site: SiteOrigin
+    sitemap: Any
+    """A fresh instance; nothing computed is kept on it."""
+
+    @cached_property
+    def hooks(self) -> Hooks:
+        """How each part of an entry is given."""
+        return read_hooks(self.sitemap)
+
+    @property
+    def name(self) -> str:
+        """Class name, for messages."""
+        return type(self.sitemap).__name__
+
+    @property
+    def origin(self) -> Origin:
+        """Scheme and host of the section's URLs: the site's, with the class's ``protocol`` if it has one."""
+        protocol = self.sitemap.protocol
+        return self.site.origin.with_scheme(protocol) if protocol else self.site.origin
+
+    @property
+    def profile(self) -> Profile:
+        """The limits that pages keep."""
+        return PROFILES[get_settings().PROFILE]
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of every row; none where the section has no URLs per language."""
+        return tuple(self.sitemap._languages()) if self.sitemap.i18n else ()
+
+    @cached_property
+    def has_languages_per_item(self) -> bool:
+        """Whether each object says which languages it has."""
+        return has_languages_per_item(self.sitemap)
+
+    @cached_property
+    def is_own(self) -> bool:
+        """Whether the class is one of ours, not one of ``django.contrib.sitemaps``."""
+        return isinstance(self.sitemap, Sitemap)
+
+    @cached_property
+    def makes_its_urls(self) -> bool:
+        """Whether the class overrides how Django turns items into URLs, so that only it can."""
+        return any(self._is_touched(name) for name in (*_PAGING_METHODS, *_URL_METHODS))
+
+    @cached_property
+    def is_windowed(self) -> bool:
+        """Whether only recent rows are shown, newest first."""
+        return isinstance(self.sitemap, NewsSitemap)
+
+    @cached_property
+    def _items(self) -> Any:
+        return self.sitemap.items()
+
+    @cached_property
+    def paged_by(self) -> Literal["key", "position"]:
+        """Whether a page is a range of a key or a slice of a sequence."""
+        if self.makes_its_urls or self.is_windowed or (self.sitemap.i18n and not self.is_own):
+            return "position"
+        return "key" if isinstance(self._items, QuerySet) and is_plain(self._items) else "position"
+
+    @property
+    def urls_limit(self) -> int:
+        """The most URLs that a page may hold."""
+        limit = min(int(self.sitemap.limit), self.profile.max_urls)
+        return limit if self.hooks.news.kind == "missing" else min(limit, MAX_NEWS)
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        """The namespaces of the extensions that the class declares, by prefix."""
+        has_links = self.sitemap.i18n and self.sitemap.alternates
+        if self.makes_its_urls:
+            # What its own get_urls() gives is only known when it is asked.
+            return prefixes(MEDIA)
+        return prefixes([*(["hreflang"] if has_links else []), *(hook.name for hook in self.hooks.media)])
+
+    @property
+    def emit_deprecated(self) -> bool:
+        """Whether elements are written that search engines have given up."""
+        return bool(getattr(self.sitemap, "emit_deprecated", False))
+
+    @property
+    def rows_limit(self) -> int:
+        """The most rows that a page may hold: all languages of a row are on one page."""
+        return max(1, self.urls_limit // max(1, len(self.languages)))
+
+    @property
+    def rows_to_fill(self) -> int:
+        """The rows that a new page gets."""
+        # Without the tiny addition 0.29 of 100 would be 28.
+        return min(self.rows_limit, max(1, int(self.rows_limit * getattr(self.sitemap, "fill", 0.9) + 1e-9)))
+
+    @property
+    def bytes_to_fill(self) -> int:
+        """The bytes up to which a page that is split by size is filled."""
+        return int(self.profile.max_bytes * getattr(self.sitemap, "fill", 0.9))
+
+    def queryset(self) -> QuerySet[Any]:
+        """Return the rows in no order, each once."""
+        rows: QuerySet[Any] = self.sitemap.items().order_by()
+        # What reverse() set would turn the order by key around, too.
+        rows.query.standard_ordering = True
+        return rows.distinct() if _has_multivalued_join(rows) else rows
+
+    @cached_property
+    def key(self) -> Key:
+        """The columns that pages are cut by."""
+        return Key.of(self._items.model, getattr(self.sitemap, "key", "pk"))
+
+    @cached_property
+    def changed(self) -> Any:
+        """The expression that moves with any change of a row, or None."""
+        if self.hooks.changed.kind == "expression":
+            return self.hooks.changed.value
+        return self.newest
+
+    @cached_property
+    def newest(self) -> Any:
+        """The expression that gives a row's lastmod, or None where only a method knows it."""
+        lastmod = self.hooks.lastmod
+        if lastmod.kind == "expression":
+            return lastmod.value
+        if lastmod.kind == "method" and isinstance(self._items, QuerySet):
+            column = plain_column(self.sitemap, "lastmod", self._items.model)
+            return column and F(column)
+        return None
+
+    @property
+    def layout(self) -> str:
+        """What the cuts depend on; another layout means new pages under new numbers."""
+        if self.paged_by == "position":
+            return "position"
+        return f"{self.rows_limit} rows, {len(self.languages)} languages, by {self.key}"
+
+    @property
+    def recipe(self) -> str:
+        """A digest of how entries are made; another recipe may mean other bytes."""
+        hooks = [(hook.name, hook.kind, _stable_repr(hook.value)) for hook in self.hooks.shown]
+        parts = (
+            FORMAT,
+            hooks,
+            self.languages,
+            self.sitemap.alternates,
+            self.sitemap.x_default,
+            getattr(self.sitemap, "version", 1),
+            self.emit_deprecated,
+            get_settings().PROFILE,
+        )
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+    def slice(self) -> Any:
+        """Return the sequence that pages by position are slices of."""
+        return self.sitemap._items() if self._is_touched("_items") else lazy_items(self.sitemap)
+
+    def _is_touched(self, name: str) -> bool:
+        method = getattr(type(self.sitemap), name)
+        return method not in (getattr(contrib.Sitemap, name), getattr(Sitemap, name))
+
+
+def get_section(label: str, site: SiteOrigin) -> Section:
+    """Return one section; raise PageNotFound where `label` is not registered."""
+    return Section(label=label, site=site, sitemap=registry.make(label, site.model or site))
+
+
+def get_sections(site: SiteOrigin) -> Iterator[Section]:
+    """Yield all sections in the order of registration."""
+    return (get_section(label, site) for label in registry)
+
+
+def _has_multivalued_join(rows: QuerySet[Any]) -> bool:
+    if rows.query.group_by:
+        return False
+    return any(_is_to_many(getattr(join, "join_field", None)) for join in rows.query.alias_map.values())
+
+
+def _is_to_many(field: Any) -> bool:
+    # A generic relation is joined by a relation object that calls itself many-to-one.
+    is_generic = isinstance(field, ForeignObjectRel) and field.many_to_one
+    return is_generic or bool(getattr(field, "one_to_many", False))
+
+
+def _stable_repr(value: Any) -> str:
+    # An address in memory changes with every process.
+    if isinstance(value, Expression) or not callable(value):
+        return _ADDRESS.sub("", repr(value))
+    return f"{value.__module__}.{getattr(value, '__qualname__', type(value).__qualname__)}"

@@ -1,0 +1,130 @@
+"""The classes a project declares its sitemaps with; each also works in a ``django.contrib.sitemaps`` dict."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django.contrib import sitemaps as contrib
+from django.db.models import DateTimeField, QuerySet
+from django.utils import timezone
+
+from sitemaps_plus.errors import InvalidSitemap
+from sitemaps_plus.hooks import MEDIA, Declared, Expression, read_hook
+from sitemaps_plus.items import column_of, latest_lastmod, lazy_items, row_of, url_infos
+from sitemaps_plus.reports import Report
+
+if TYPE_CHECKING:
+    # The stubs leave out the underscored methods that projects override too.
+    _ContribSitemap = Any
+    _ContribGenericSitemap = Any
+else:
+    _ContribSitemap = contrib.Sitemap
+    _ContribGenericSitemap = contrib.GenericSitemap
+
+
+class Sitemap(_ContribSitemap):  # type: ignore[misc]
+    """A section whose items are any sequence; written as for Django.
+
+    What differs from ``django.contrib.sitemaps.Sitemap``: (item, language) pairs are made as they are needed, an
+    absolute ``location`` stays as it is, ``x-default`` takes only a language prefix off the path, dates and datetimes
+    may be mixed, and an item that raises is left out.
+    """
+
+    fill: ClassVar[float] = 0.9
+    """Share of the limits that a new page is filled to; 1.0 for sections that only grow at the end."""
+
+    key: ClassVar[str | tuple[str, ...]] = "pk"
+    """Unique, indexed column (or columns) that pages are cut by."""
+
+    changed: Any = None
+    """ORM expression that moves with any change of a row; ``lastmod`` if that is an expression."""
+
+    version: ClassVar[int] = 1
+    """Raise it when a method hook starts to give other values for the same rows."""
+
+    cross_submission: ClassVar[str] = ""
+    """Why URLs on other hosts may be listed, for example ``"both hosts are verified in Search Console"``."""
+
+    emit_deprecated: ClassVar[bool] = False
+    """Write elements of images, videos and news that search engines have given up, too."""
+
+    site: Any = None
+    """The site that the sitemap is made for: a ``Site`` where the Sites framework is installed."""
+
+    def _items(self) -> Any:
+        return lazy_items(self)
+
+    def _get(self, name: str, item: Any, default: Any = None) -> Any:
+        value = getattr(self, name, None)
+        is_declared = isinstance(value, Expression | Declared) or (name in MEDIA and not callable(value))
+        if value is None or not is_declared:
+            return super()._get(name, item, default)
+        hook, row = read_hook(self, name), row_of(self, item)
+        position = {alias: index for index, alias in enumerate(hook.columns)}
+        return hook.getter(position)([column_of(row, *column) for column in hook.columns.items()], row)
+
+    def get_latest_lastmod(self) -> date | datetime | None:
+        """Return the newest lastmod of all items, or None if one has none or only reading every row would tell."""
+        return latest_lastmod(self)
+
+    def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
+        return list(url_infos(self, page, f"{protocol}://{domain}", report=Report(type(self).__name__)))
+
+
+class GenericSitemap(Sitemap, _ContribGenericSitemap):  # type: ignore[misc]
+    """A section from ``{"queryset": ..., "date_field": ...}``, as in Django."""
+
+
+class ModelSitemap(Sitemap):
+    """A section of the rows of a model, read along a key.
+
+    Give ``queryset`` or override ``get_queryset``; its ordering is replaced by the key.
+    """
+
+    queryset: QuerySet[Any] | None = None
+    """The rows; evaluated anew each time. For "now" or ``self.site`` override ``get_queryset``."""
+
+    def get_queryset(self) -> QuerySet[Any]:
+        """Return the rows that the sitemap shows at this moment."""
+        if self.queryset is None:
+            raise InvalidSitemap(
+                f"{type(self).__name__} has no rows: set queryset = Model.objects.all(), or override get_queryset()."
+            )
+        return self.queryset.all()
+
+    def items(self) -> QuerySet[Any]:
+        """Return ``get_queryset()``."""
+        return self.get_queryset()
+
+
+class NewsSitemap(ModelSitemap):
+    """The articles of the last two days, newest first, 1,000 a page (Google's news sitemap limits).
+
+    Page 1 always holds the newest articles and may be empty.
+    """
+
+    limit = 1000
+
+    date_field: ClassVar[str] = ""
+    """Name of the field that holds when an article was first published."""
+
+    window: ClassVar[timedelta] = timedelta(days=2)
+    """How long an article stays listed."""
+
+    def items(self) -> QuerySet[Any]:
+        """Return the articles inside the window, newest first."""
+        rows = self.get_queryset()
+        last: date = timezone.now()
+        first: date = last - self.window
+        if not isinstance(rows.model._meta.get_field(self.date_field), DateTimeField):
+            first, last = _day(first), _day(last)
+        inside = {f"{self.date_field}__gte": first, f"{self.date_field}__lte": last}
+        return rows.filter(**inside).order_by(f"-{self.date_field}", "-pk")
+
+
+def _day(moment: date) -> date:
+    if isinstance(moment, datetime) and timezone.is_aware(moment):
+        return timezone.localdate(moment)
+    # Without USE_TZ a naive datetime shows the local time already.
+    return moment.date() if isinstance(moment, datetime) else moment

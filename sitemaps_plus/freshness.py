@@ -1,0 +1,119 @@
+"""Tell without rendering whether the rows of a page changed: one aggregate over one range of the key."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from django.db.models import Aggregate, Count, DateField, DateTimeField, IntegerField, Max, Q, QuerySet, TextField
+from django.utils import timezone
+
+from sitemaps_plus.dates import as_datetime
+from sitemaps_plus.sections import Section
+
+_PREFIX = "_sitemap_validator_"
+_MAX_LENGTH = 255
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """What one query tells about the rows of a page."""
+
+    rows: int | None
+    """None where only rendering would tell."""
+    validator: str
+    """Equal for equal rows: count, exact sum and maximum of ``changed``, sum of integer keys."""
+    newest: datetime | None
+    """The newest lastmod that is not in the future, where the database knows it."""
+
+
+def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
+    """Return count, validator and newest lastmod of `rows`, in one query."""
+    aggregates: dict[str, Any] = {"rows": Count("*")}
+    columns: dict[str, Any] = {}
+    for index, name in enumerate(section.key.summable):
+        aggregates[f"keys{index}"] = _ExactSum(name)
+    if section.changed is not None:
+        columns[f"{_PREFIX}changed"] = section.changed
+        aggregates["latest"] = Max(f"{_PREFIX}changed")
+        kind = _output_field(rows, section.changed)
+        if isinstance(kind, DateField):
+            aggregates["moments"] = _ExactMoments(f"{_PREFIX}changed")
+        elif isinstance(kind, IntegerField):
+            aggregates["moments"] = _ExactSum(f"{_PREFIX}changed")
+    kind = None if section.newest is None else _output_field(rows, section.newest)
+    if isinstance(kind, DateField):
+        columns[f"{_PREFIX}lastmod"] = section.newest
+        last = now if isinstance(kind, DateTimeField) else moment(now).astimezone(UTC).date()
+        is_past = Q(**{f"{_PREFIX}lastmod__lte": last})
+        aggregates["newest"] = Max(f"{_PREFIX}lastmod", filter=is_past)
+    if rows.query.distinct and not rows.query.group_by:
+        # Else every column would be compared.
+        rows = rows.values(*section.key.names)
+    found = rows.annotate(**columns).aggregate(**aggregates)
+    newest = found.pop("newest", None)
+    return Measure(
+        rows=found["rows"],
+        validator=_short(" ".join(f"{name}={_text(found[name])}" for name in sorted(found))),
+        newest=None if newest is None else moment(newest),
+    )
+
+
+def moment(value: date | datetime) -> datetime:
+    """Return a lastmod as an aware moment; a date is its midnight UTC."""
+    return as_datetime(value, tz=timezone.get_default_timezone())
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _short(validator: str) -> str:
+    # A `changed` may be a text of any length.
+    is_long = len(validator) > _MAX_LENGTH
+    return hashlib.sha256(validator.encode()).hexdigest() if is_long else validator
+
+
+def _output_field(rows: QuerySet[Any], expression: Any) -> Any:
+    return expression.resolve_expression(rows.query.chain()).output_field
+
+
+class _ExactSum(Aggregate):
+    """The sum of an integer column as text, without overflow."""
+
+    template = "SUM(%(expressions)s)"
+    output_field = TextField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        # SQLite adds up in 64 bits and raises on overflow: halves of the value stay far below.
+        sql, params = compiler.compile(self.source_expressions[0])
+        return f"(SUM({sql} >> 31) || ',' || SUM({sql} & 2147483647))", (*params, *params)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, template="SUM(%(expressions)s)::text", **context)
+
+    def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, template="CAST(SUM(%(expressions)s) AS CHAR)", **context)
+
+
+class _ExactMoments(Aggregate):
+    """The sum of a date or datetime column, exact to the microsecond, as text."""
+
+    template = "COUNT(%(expressions)s)"
+    output_field = TextField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        # Dates are text there: seconds by strftime, and what stands behind them as an integer.
+        sql, params = compiler.compile(self.source_expressions[0])
+        seconds = f"SUM(CAST(strftime('%%s', {sql}) AS INTEGER))"
+        fraction = f"SUM(CAST(substr({sql} || '000000', 21, 6) AS INTEGER))"
+        return f"({seconds} || ',' || {fraction})", (*params, *params)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, template="SUM(EXTRACT(EPOCH FROM %(expressions)s))::text", **context)
+
+    def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        template = "CAST(SUM(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %(expressions)s)) AS CHAR)"
+        return self.as_sql(compiler, connection, template=template, **context)

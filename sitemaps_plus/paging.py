@@ -1,0 +1,337 @@
+"""Cut a section into pages along a key, and keep the cuts true: the only writer of ``SitemapPage``."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, IntegrityError, router, transaction
+from django.db.models import DateTimeField, F, Max, Q, QuerySet, Value
+from django.db.models.functions import Coalesce, Greatest
+from django.utils import timezone
+
+from sitemaps_plus import dates
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.entries import MAX_URLS
+from sitemaps_plus.errors import TooManyPages
+from sitemaps_plus.freshness import Measure, measure, moment
+from sitemaps_plus.keys import KeyValue
+from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.plans import Page, Plan, active, make_plan, numbered
+from sitemaps_plus.sections import Section
+
+logger = logging.getLogger("sitemaps_plus")
+
+
+def refresh(
+    section: Section, *, force: bool = False, repack: bool = False, split: tuple[int, KeyValue] | None = None
+) -> Plan:
+    """Return the plan of a section, brought up to date at most once in ``CHECK_EVERY`` seconds.
+
+    `force` asks the database now; `repack` cuts all pages anew under new numbers; `split`, a page number and a key,
+    moves the rows from that key on to a new page. Where the database refuses writes, the plan is made in memory.
+    """
+    planner = _Planner(section, timezone.now())
+    records = list(active(section))
+    is_wanted = force or repack or bool(split)
+    if not (is_wanted or planner.is_due(records)):
+        return make_plan(section, records)
+    # Twice: the first time may end in a deadlock with another planner, which has done its work by then.
+    for is_last in (False, True):
+        try:
+            if not records:
+                _make_lock(section)
+            return make_plan(section, _renew_stored(planner, is_wanted=is_wanted, repack=repack, split=split))
+        except DatabaseError as error:
+            planner = _Planner(section, planner.now)
+            if is_last:
+                logger.warning("Sitemap section %s: the plan of pages cannot be stored: %s", section.label, error)
+    records = list(active(section))
+    if is_wanted or planner.is_due(records):
+        records = planner.renew(records, repack=repack, split=split)
+    return make_plan(section, records)
+
+
+def record_rendering(
+    section: Section, page: Page, *, digest: str, urls: int, size: int, newest: datetime | None
+) -> None:
+    """Keep what a rendering found, if that is new; ``changed_at`` moves when the bytes differ from the last ones."""
+    record = page.record
+    origin = str(section.origin)
+    if record.pk is None or (record.digest, record.origin, record.urls) == (digest, origin, urls):
+        return
+    now = timezone.now()
+    differs = bool(record.digest) and record.origin == origin and record.digest != digest
+    # A date counts from its midnight in UTC, which may lie ahead where its day has begun.
+    shown = None if newest is None else min(newest, moment(now))
+    seen = _newest(shown, now if differs else None)
+    changes: dict[str, Any] = {"digest": digest, "origin": origin, "urls": urls, "bytes": size}
+    with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
+        stored = SitemapPage.objects.filter(pk=record.pk, validator=record.validator)
+        stored.update(**changes, **({} if seen is None else {"changed_at": _at_least(seen)}))
+    for name, value in changes.items():
+        setattr(record, name, value)
+    record.changed_at = _newest(record.changed_at, seen)
+
+
+def _renew_stored(
+    planner: _Planner, *, is_wanted: bool, repack: bool, split: tuple[int, KeyValue] | None
+) -> list[SitemapPage]:
+    planner.using = router.db_for_write(SitemapPage)
+    with transaction.atomic(using=planner.using):
+        _lock(planner.section)
+        # Locked too, so that a rendering recorded meanwhile is not overwritten.
+        records = list(active(planner.section, planner.using).select_for_update())
+        if not (is_wanted or planner.is_due(records)):
+            return records
+        before = {record.pk: _state(record) for record in records}
+        records = planner.renew(records, repack=repack, split=split)
+        planner.save(records, before)
+        return records
+
+
+class _Planner:
+    """Bring the pages of one section up to date at one moment."""
+
+    def __init__(self, section: Section, now: datetime) -> None:
+        self.section = section
+        self.now = now
+        self.using: str | None = None
+        """Where the records are read and written; None where they are only read."""
+        self.retired: list[SitemapPage] = []
+
+    def is_due(self, records: Sequence[SitemapPage]) -> bool:
+        """Return whether the plan is missing, too old, or made for another layout."""
+        if not records:
+            return True
+        checked = records[0].checked_at
+        period = timedelta(seconds=get_settings().CHECK_EVERY)
+        # A check far in the future was made by a clock that was wrong.
+        is_old = checked is None or abs(self.now - checked) > period
+        return is_old or any(record.layout != self.section.layout for record in records)
+
+    def renew(
+        self, records: list[SitemapPage], *, repack: bool, split: tuple[int, KeyValue] | None
+    ) -> list[SitemapPage]:
+        """Return the records as they should be now; those that are no longer pages go to ``retired``."""
+        if self.section.paged_by == "position":
+            return self._renew_positions()
+        free = [record for record in records if not record.layout]
+        records = [record for record in records if record.layout]
+        wanted: Collection[SitemapPage] | None = None
+        if repack or any(record.layout != self.section.layout for record in records):
+            self.retired += records
+            records = []
+        elif records and split:
+            is_due = self.is_due(records)
+            records, halves = self._split(records, *split)
+            # Only what is new must be measured: many pages may be split one after the other.
+            wanted = None if is_due else halves
+        records = list(self._measured(records or self._cut(free), wanted))
+        if sum(record.rows != 0 for record in records) > MAX_URLS:
+            raise self._too_many()
+        if wanted is None:
+            records[0].checked_at = self.now
+        return self._numbered(records)
+
+    def save(self, records: Sequence[SitemapPage], before: Mapping[int, Mapping[str, Any]]) -> None:
+        """Write what differs from `before`: first what gives up its start, then what takes it."""
+        for record in self.retired:
+            record.retired_at, record.start_digest = self.now, None
+            record.save(using=self.using, update_fields=("retired_at", "start_digest"))
+        moved = []
+        for record in records:
+            known = before.get(record.pk)
+            if known is None:
+                record.save(using=self.using)
+                continue
+            differing = [name for name, value in _state(record).items() if value != known[name]]
+            if differing == ["rank"]:
+                moved.append(record)
+            elif differing:
+                record.save(using=self.using, update_fields=differing)
+        # One split moves all pages behind it: too many for one query each.
+        SitemapPage.objects.using(self.using).bulk_update(moved, ["rank"], batch_size=200)
+
+    def _cut(self, free: list[SitemapPage]) -> list[SitemapPage]:
+        """Return new records for all rows; the one that only held the lock becomes the first."""
+        first = free[0] if free else self._new(None)
+        first.layout = self.section.layout
+        return [first, *(self._new(start) for start in self._boundaries(Page(record=first)))]
+
+    def _measured(
+        self, records: Sequence[SitemapPage], wanted: Collection[SitemapPage] | None
+    ) -> Iterator[SitemapPage]:
+        """Yield `records` with what they now hold, all or those that are `wanted`.
+
+        A page that holds too many rows keeps the lower part; the others get new numbers.
+        """
+        for page in make_plan(self.section, records).pages:
+            if wanted is not None and not any(page.record is record for record in wanted):
+                yield page.record
+                continue
+            found = self._measure(page)
+            starts = list(self._boundaries(page)) if (found.rows or 0) > self.section.rows_limit else []
+            if not starts:
+                yield self._noted(page.record, found)
+                continue
+            records = [page.record, *map(self._new, starts)]
+            for record, start, end in zip(records, [page.start, *starts], [*starts, page.end], strict=True):
+                yield self._noted(record, self._measure(Page(record=record, start=start, end=end)))
+
+    def _measure(self, page: Page) -> Measure:
+        return measure(self.section, page.rows(self.section), self.now)
+
+    def _noted(self, record: SitemapPage, found: Measure) -> SitemapPage:
+        """Return `record` with what was found; ``changed_at`` moves if that differs from the last time."""
+        differs = bool(record.validator) and record.validator != found.validator
+        record.changed_at = _newest(record.changed_at, found.newest, self.now if differs else None)
+        if differs:
+            # Unknown until the next rendering, which would otherwise report the same change once more.
+            record.digest, record.urls, record.bytes = "", None, None
+        if record.recipe != self.section.recipe:
+            record.urls = None
+        record.rows, record.validator, record.recipe = found.rows, found.validator, self.section.recipe
+        return record
+
+    def _split(
+        self, records: list[SitemapPage], number: int, at: KeyValue
+    ) -> tuple[list[SitemapPage], list[SitemapPage]]:
+        """Return the records with page `number` cut at a row of it, and the two halves."""
+        is_row = Q(**dict(zip(self.section.key.names, at, strict=True)))
+        stored = self.section.key.dump(at)
+        for index, page in enumerate(make_plan(self.section, records).pages):
+            # The database says whether the key still lies on the page: another process may have split it already.
+            if (
+                page.number == number
+                and page.record.start != stored
+                and page.rows(self.section).filter(is_row).exists()
+            ):
+                upper = self._new(at)
+                return [*records[: index + 1], upper, *records[index + 1 :]], [page.record, upper]
+        return records, []
+
+    def _boundaries(self, page: Page) -> Iterator[KeyValue]:
+        """Yield where the rows of a page that holds too many are cut.
+
+        Each boundary is counted from the one before: a small query that does not grow with the table.
+        """
+        limit, step = self.section.rows_limit, self.section.rows_to_fill
+        names = self.section.key.names
+        rows = page.rows(self.section).select_related(None).prefetch_related(None)
+        before = rest = keys = rows.order_by(*names).values_list(*names)
+        last: KeyValue | None = None
+        for count in itertools.count(1):
+            at = _nth(rest, step)
+            # The last two pages are one where that fits the limit.
+            if last is not None and (at is not None or _nth(before, limit) is not None):
+                if count > MAX_URLS:
+                    raise self._too_many()
+                yield last
+            if at is None:
+                return
+            before, rest, last = rest, keys.filter(self.section.key.at_or_after(at)), at
+
+    def _too_many(self) -> TooManyPages:
+        return TooManyPages(
+            f"The sitemap {self.section.label!r} needs more than {MAX_URLS:,} pages, more than an index may list. "
+            "Raise its `limit`, or divide its rows between several sections and sites."
+        )
+
+    def _new(self, start: KeyValue | None) -> SitemapPage:
+        section = self.section
+        stored = None if start is None else section.key.dump(start)
+        return SitemapPage(site=section.site.id, label=section.label, start=stored, layout=section.layout)
+
+    def _numbered(self, records: list[SitemapPage]) -> list[SitemapPage]:
+        highest = numbered(self.section, self.using).aggregate(highest=Max("number"))["highest"] or 0
+        fresh = [record for record in records if record.number is None]
+        for number, record in enumerate(fresh, start=highest + 1):
+            record.number = number
+        for rank, record in enumerate(records, start=1):
+            record.rank = rank
+            record.start_digest = _digest(record.start)
+        return records
+
+    def _renew_positions(self) -> list[SitemapPage]:
+        # A position has no history: a number that comes back is the same page again.
+        paginator = self.section.sitemap.paginator if self.section.makes_its_urls else None
+        known = {record.number: record for record in numbered(self.section, self.using)}
+        # Without any page the first one stays, empty, to hold the lock and the time of the check.
+        sizes: list[int | None] = [None] * paginator.num_pages if paginator else list(self._sizes())
+        sizes = sizes or [0]
+        if len(sizes) > MAX_URLS:
+            raise self._too_many()
+        kept = []
+        for number, rows in enumerate(sizes, start=1):
+            record = known.pop(number, None) or self._new(None)
+            record.number = record.rank = number
+            record.start, record.start_digest = None, _digest(["position", number])
+            record.layout, record.retired_at = self.section.layout, None
+            kept.append(self._noted(record, Measure(rows=rows, validator=f"rows={rows}", newest=None)))
+        self.retired += [record for record in known.values() if not record.is_retired]
+        kept[0].checked_at = self.now
+        return kept
+
+    def _sizes(self) -> Iterator[int]:
+        items = self.section.slice()
+        count = items.count() if isinstance(items, QuerySet) else len(items)
+        limit = self.section.urls_limit
+        full, rest = divmod(count, limit)
+        yield from [limit] * full
+        if rest or not full:
+            yield rest
+
+
+def _nth(keys: QuerySet[Any, Any], offset: int) -> KeyValue | None:
+    return next(iter(keys[offset : offset + 1]), None)
+
+
+def _digest(start: Any) -> str:
+    return hashlib.sha256(json.dumps(start).encode()).hexdigest()
+
+
+def _make_lock(section: Section) -> None:
+    """Make sure that there is a row to lock: the one of the first number.
+
+    Before the transaction that uses it: on MariaDB a refused insert keeps a lock, and two of them a deadlock.
+    """
+    using = router.db_for_write(SitemapPage)
+    if numbered(section, using).filter(number=1).exists():
+        return
+    with suppress(IntegrityError), transaction.atomic(using=using):
+        # Without a layout the record is only the lock, until the first cut makes it the first page.
+        lock = SitemapPage(site=section.site.id, label=section.label, number=1, start_digest=_digest(None))
+        lock.save(using=using)
+
+
+def _lock(section: Section) -> None:
+    """Hold the section until the end of the transaction, by the row of its first number, which always stays.
+
+    An UPDATE, because that locks on every database, SQLite included.
+    """
+    numbered(section, router.db_for_write(SitemapPage)).filter(number=1).update(number=F("number"))
+
+
+def _state(record: SitemapPage) -> dict[str, Any]:
+    return {field.attname: getattr(record, field.attname) for field in record._meta.concrete_fields}
+
+
+def _newest(*moments: datetime | None) -> datetime | None:
+    """Return the latest moment as a DateTimeField keeps it, naive without ``USE_TZ``."""
+    zone = timezone.get_default_timezone()
+    found = dates.newest(moments, tz=zone)
+    return found if found is None or settings.USE_TZ else timezone.make_naive(found, zone)
+
+
+def _at_least(moment: datetime) -> Coalesce:
+    # In the database: what another process has written meanwhile may be later.
+    value = Value(moment, output_field=DateTimeField())
+    return Coalesce(Greatest("changed_at", value), value)

@@ -1,0 +1,95 @@
+"""Turn the stored starts into pages: each is a range of the key that ends where the next one starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from sitemaps_plus.errors import PageGone, PageNotFound
+from sitemaps_plus.keys import KeyValue
+from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.sections import Section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page of a plan: the rows from `start` up to, not including, `end`."""
+
+    record: SitemapPage
+    start: KeyValue | None = None
+    """Key of the first row; None for no lower bound, and for pages by position."""
+    end: KeyValue | None = None
+    """Start of the next page; None for no upper bound."""
+
+    @property
+    def number(self) -> int:
+        """The number in the page's URL."""
+        return self.record.number
+
+    def rows(self, section: Section) -> QuerySet[Any]:
+        """Return the rows of the page, in no order."""
+        rows = section.queryset()
+        if self.start is not None:
+            rows = rows.filter(section.key.at_or_after(self.start))
+        if self.end is not None:
+            rows = rows.filter(section.key.before(self.end))
+        return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The pages of a section in the order of their rows."""
+
+    section: Section
+    pages: Sequence[Page]
+
+    @property
+    def listed(self) -> list[Page]:
+        """The pages that an index shows: those that are not empty."""
+        return [page for page in self.pages if self.is_listed(page)]
+
+    def is_listed(self, page: Page) -> bool:
+        """Return whether an index shows the page; the first page of a news sitemap may be empty."""
+        if self.section.is_windowed and page.number == 1:
+            return True
+        return page.record.rows != 0 and page.record.urls != 0
+
+    def find(self, number: int) -> Page:
+        """Return the page with `number`; raise PageGone if it is retired, PageNotFound if it never was."""
+        for page in self.pages:
+            if page.number == number:
+                if page.record.rows != 0 or self.is_listed(page):
+                    return page
+                raise PageNotFound(f"Page {number} of the sitemap {self.section.label!r} has no URLs at present.")
+        retired = numbered(self.section).filter(number=number, retired_at__isnull=False)
+        if self.section.paged_by == "key" and retired.exists():
+            raise PageGone(f"Page {number} of the sitemap {self.section.label!r} is gone; the index lists the others.")
+        raise PageNotFound(f"The sitemap {self.section.label!r} has no page {number}; the index lists those it has.")
+
+
+def make_plan(section: Section, records: Sequence[SitemapPage]) -> Plan:
+    """Return the plan of `records`, which are in key order."""
+    if section.paged_by == "position":
+        return Plan(section=section, pages=[Page(record=record) for record in records])
+    starts = [None if record.start is None else section.key.load(record.start) for record in records]
+    ends = [*starts[1:], None]
+    pages = [Page(record=r, start=s, end=e) for r, s, e in zip(records, starts, ends, strict=True)]
+    return Plan(section=section, pages=pages)
+
+
+def stored_plan(section: Section) -> Plan:
+    """Return the plan as it was last stored, without asking for the section's rows: an index can be made of it."""
+    return Plan(section=section, pages=[Page(record=record) for record in active(section) if record.layout])
+
+
+def numbered(section: Section, using: str | None = None) -> QuerySet[SitemapPage]:
+    """Return the records of all numbers that were ever issued."""
+    return SitemapPage.objects.using(using).filter(site=section.site.id, label=section.label)
+
+
+def active(section: Section, using: str | None = None) -> QuerySet[SitemapPage]:
+    """Return the records that are pages now, in key order."""
+    return numbered(section, using).filter(retired_at=None).order_by("rank", "number")

@@ -1,0 +1,78 @@
+"""Read the items of a page as objects, for hooks that are methods and for classes that page themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.paginator import EmptyPage
+
+from sitemaps_plus import text
+from sitemaps_plus.entries import Cleaner, Group
+from sitemaps_plus.errors import PageNotFound
+from sitemaps_plus.keys import as_shown
+from sitemaps_plus.plans import Page
+from sitemaps_plus.rendering import CHUNK, Renderer, Row, url_info_group
+from sitemaps_plus.sections import Section
+
+
+def read_groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Group]:
+    """Yield the entries of each item of `page`, in the order of its rows."""
+    if section.makes_its_urls:
+        return _own_urls(section, page, cleaner)
+    renderer = Renderer(section, cleaner)
+    if section.paged_by == "position":
+        return _by_position(section, page, renderer)
+    return (group for rows in _chunks(section, page) for group in renderer.groups(rows))
+
+
+def _chunks(section: Section, page: Page) -> Iterator[list[Row]]:
+    names, columns = section.key.names, section.hooks.columns
+    rows = page.rows(section)
+    wanted = rows.annotate(**columns).order_by(*names)
+    items = list(wanted[:CHUNK])
+    while items:
+        keys = [tuple(getattr(item, name) for name in names) for item in items]
+        # A join to several rows gives the same key more than once: the first one counts.
+        yield [
+            Row(as_shown(key), [getattr(item, alias) for alias in columns], item)
+            for key, before, item in zip(keys, [None, *keys], items, strict=False)
+            if key != before
+        ]
+        items = list(wanted.filter(section.key.after(keys[-1]))[:CHUNK]) if len(items) == CHUNK else []
+
+
+def _by_position(section: Section, page: Page, renderer: Renderer) -> Iterator[Group]:
+    limit = section.urls_limit
+    first = (page.number - 1) * limit
+    items = section.slice()
+    for start in range(first, first + limit, CHUNK):
+        found = list(items[start : min(start + CHUNK, first + limit)])
+        if section.sitemap.i18n:
+            rows = [_row(section, item) for item, _ in found]
+            yield from renderer.pair_groups(rows, [language for _, language in found])
+        else:
+            yield from renderer.groups([_row(section, item) for item in found])
+        if len(found) < CHUNK:
+            return
+
+
+def _row(section: Section, item: Any) -> Row:
+    return Row(_key(item), [getattr(item, alias) for alias in section.hooks.columns], item)
+
+
+def _key(item: Any) -> object:
+    key = getattr(item, "pk", None)
+    return text.shown(item) if key is None else key
+
+
+def _own_urls(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Group]:
+    sitemap = section.sitemap
+    try:
+        infos = sitemap.get_urls(page=page.number, site=section.site, protocol=section.origin.scheme)
+    except EmptyPage as error:
+        raise PageNotFound(f"The sitemap {section.label!r} has no page {page.number}.") from error
+    for info in infos:
+        group = url_info_group(info, _key(info.get("item")), cleaner)
+        if group is not None:
+            yield group

@@ -1,0 +1,98 @@
+"""Template tags for projects that write ``sitemap.xml`` themselves: they call the writer's functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.safestring import SafeString, mark_safe
+
+from sitemaps_plus.addresses import Origin, Scope
+from sitemaps_plus.dates import format_date
+from sitemaps_plus.entries import Cleaner
+from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.items import key_of
+from sitemaps_plus.media import extras, url_prefixes
+from sitemaps_plus.rendering import url_info_links
+from sitemaps_plus.reports import Report
+from sitemaps_plus.text import format_priority
+from sitemaps_plus.writer import link_elements, namespaces
+
+register = template.Library()
+
+
+@register.filter
+def w3c_date(value: Any) -> str:
+    """Return a date, datetime or date text as the writer does, or "" where there is none that can be used."""
+    try:
+        return format_date(value, tz=timezone.get_default_timezone(), now=datetime.now(UTC)) or ""
+    except InvalidEntry:
+        return ""
+
+
+@register.filter
+def sitemap_priority(value: Any) -> str:
+    """Return a priority as the writer does, or "" where there is none."""
+    try:
+        return "" if value in (None, "") else format_priority(value)
+    except InvalidEntry:
+        return ""
+
+
+@register.simple_tag(takes_context=True)
+def sitemap_namespaces(context: Mapping[str, Any]) -> SafeString:
+    """Return the declarations of the extensions that ``urlset`` uses, to stand inside ``<urlset>``."""
+    return _xml(namespaces(url_prefixes(context.get("urlset") or ())))
+
+
+@register.simple_tag
+def sitemap_alternates(url: Mapping[str, Any]) -> SafeString:
+    """Return the links to the other languages of a ``url``: its ``alternates`` and ``hreflang``."""
+    cleaner = _cleaner(url)
+    return _xml(link_elements(url_info_links(url, _key(url), cleaner)) + _extras(url, "hreflang"))
+
+
+@register.simple_tag
+def sitemap_images(url: Mapping[str, Any]) -> SafeString:
+    """Return the ``<image:image>`` of a ``url``."""
+    return _xml(_extras(url, "images"))
+
+
+@register.simple_tag
+def sitemap_videos(url: Mapping[str, Any]) -> SafeString:
+    """Return the ``<video:video>`` of a ``url``."""
+    return _xml(_extras(url, "videos"))
+
+
+@register.simple_tag
+def sitemap_news(url: Mapping[str, Any]) -> SafeString:
+    """Return the ``<news:news>`` of a ``url``."""
+    return _xml(_extras(url, "news"))
+
+
+def _xml(finished: str) -> SafeString:
+    return mark_safe(finished)  # noqa: S308 - written and escaped by the writer
+
+
+def _extras(url: Mapping[str, Any], name: str) -> str:
+    deprecated = bool(url.get("emit_deprecated"))
+    return extras({name: url.get(name)}, _key(url), str(url["location"]), _cleaner(url), emit_deprecated=deprecated)
+
+
+def _key(url: Mapping[str, Any]) -> object:
+    item = url.get("item")
+    return key_of(item[0] if isinstance(item, tuple) and item else item)
+
+
+def _cleaner(url: Mapping[str, Any]) -> Cleaner:
+    scheme, _, rest = str(url["location"]).partition("://")
+    origin = Origin.parse(f"{scheme}://{rest.partition('/')[0]}")
+    return Cleaner(
+        scope=Scope(origin=origin, any_host=True),
+        tz=timezone.get_default_timezone(),
+        now=datetime.now(UTC),
+        report=Report("urlset"),
+    )

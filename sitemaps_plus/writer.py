@@ -1,0 +1,178 @@
+"""Turn entries into the bytes of a sitemap, within the protocol's limits and without holding them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sitemaps_plus.entries import MAX_BYTES, MAX_URLS, Entry, Group, Link
+from sitemaps_plus.errors import InvalidEntry, PageFull, TooManyPages
+from sitemaps_plus.reports import Report
+from sitemaps_plus.text import escape
+
+DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+XHTML = "http://www.w3.org/1999/xhtml"
+
+_CHUNK = 65_536
+
+
+class IndexItem(NamedTuple):
+    """One ``<sitemap>`` of an index; the values are finished protocol text, not yet escaped."""
+
+    loc: str
+    lastmod: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a page may hold, and how much of that a page is left with when it is split."""
+
+    urls: int = MAX_URLS
+    bytes: int = MAX_BYTES
+    bytes_to_fill: int = MAX_BYTES
+
+
+@dataclass(slots=True, kw_only=True)
+class Tally:
+    """What has been written so far."""
+
+    urls: int = 0
+    bytes: int = 0
+
+
+def url_element(entry: Entry) -> str:
+    """Return one ``<url>`` and a line end; children in the order of the schema."""
+    loc, lastmod, changefreq, priority, links, extra = entry
+    return "".join((
+        f"<url><loc>{escape(loc)}</loc>",
+        f"<lastmod>{lastmod}</lastmod>" if lastmod else "",
+        f"<changefreq>{changefreq}</changefreq>" if changefreq else "",
+        f"<priority>{priority}</priority>" if priority else "",
+        link_elements(links) if links else "",
+        extra,
+        "</url>\n",
+    ))  # fmt: skip
+
+
+def link_elements(links: Iterable[Link]) -> str:
+    """Return the ``<xhtml:link>`` of each other language."""
+    return "".join(
+        f'<xhtml:link rel="alternate" hreflang="{escape(code)}" href="{escape(href)}"/>' for code, href in links
+    )
+
+
+def sitemap_element(item: IndexItem) -> str:
+    """Return one ``<sitemap>`` and a line end."""
+    lastmod = f"<lastmod>{item.lastmod}</lastmod>" if item.lastmod else ""
+    return f"<sitemap><loc>{escape(item.loc)}</loc>{lastmod}</sitemap>\n"
+
+
+def namespaces(prefixes: Mapping[str, str]) -> str:
+    """Return the declarations of `prefixes`, to stand behind the first one in ``<urlset>``."""
+    return "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in prefixes.items())
+
+
+def write_urlset(
+    groups: Iterable[Group],
+    *,
+    prefixes: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+    report: Report,
+    tally: Tally,
+    as_given: bool = False,
+) -> Iterator[bytes]:
+    """Yield an ``<urlset>`` in pieces of about 64 KiB.
+
+    Raises PageFull, with the key to split at, before a piece would pass the limits. With `as_given` (the classic
+    views, whose pages nothing can split) URLs may repeat, and what passes the limits is left out.
+    """
+    head = f'{DECLARATION}<urlset xmlns="{NAMESPACE}"{namespaces(prefixes or {})}>\n'
+    return _write(
+        groups,
+        url_element,
+        head=head,
+        foot="</urlset>\n",
+        limits=limits,
+        report=report,
+        tally=tally,
+        as_given=as_given,
+    )
+
+
+def write_text(
+    groups: Iterable[Group], *, limits: Limits | None = None, report: Report, tally: Tally
+) -> Iterator[bytes]:
+    """Yield a text sitemap: one URL a line, nothing else (sitemaps.org, "Text file")."""
+    return _write(groups, lambda entry: f"{entry.loc}\n", head="", foot="", limits=limits, report=report, tally=tally)
+
+
+def write_index(items: Iterable[IndexItem]) -> Iterator[bytes]:
+    """Yield a ``<sitemapindex>``; raise TooManyPages beyond 50,000 sitemaps or 50 MB."""
+    yield f'{DECLARATION}<sitemapindex xmlns="{NAMESPACE}">\n'.encode()
+    size = 0
+    for count, item in enumerate(items, start=1):
+        element = sitemap_element(item).encode()
+        size += len(element)
+        if count > MAX_URLS or size > MAX_BYTES - 200:
+            raise TooManyPages(
+                f"The index would list more than {MAX_URLS:,} sitemaps or be larger than {MAX_BYTES:,} bytes. Raise "
+                "`limit`, or list the section indexes (/sitemap-<label>.xml) in robots.txt instead of /sitemap.xml."
+            )
+        yield element
+    yield b"</sitemapindex>\n"
+
+
+def _write(
+    groups: Iterable[Group],
+    element: Callable[[Entry], str],
+    *,
+    head: str,
+    foot: str,
+    limits: Limits | None,
+    report: Report,
+    tally: Tally,
+    as_given: bool = False,
+) -> Iterator[bytes]:
+    limits = limits or Limits()
+    seen: set[str] = set()
+    split_at: object = None
+    pending: list[bytes] = [head.encode()]
+    tally.bytes = waiting = len(pending[0])
+    room = limits.bytes - len(foot)
+    for group in groups:
+        fresh = group.entries if as_given else _without_repeats(group, seen, report)
+        text = "".join(map(element, fresh)).encode()
+        is_too_much = tally.bytes + len(text) > room or tally.urls + len(fresh) > limits.urls
+        if is_too_much and (as_given or len(head) + len(text) > room or len(fresh) > limits.urls):
+            report.leave_out(group.key, "location", InvalidEntry("E-FILE-SIZE", "the row does not fit the page"))
+            continue
+        if split_at is None and tally.urls and tally.bytes + len(text) > min(limits.bytes_to_fill, room):
+            split_at = group.key
+        if is_too_much:
+            raise PageFull(
+                f"The sitemap {report.label!r} holds more on one page than {limits.urls:,} URLs or "
+                f"{limits.bytes:,} bytes.",
+                split_at=group.key if split_at is None else split_at,
+            )
+        pending.append(text)
+        waiting += len(text)
+        tally.bytes += len(text)
+        tally.urls += len(fresh)
+        if waiting >= _CHUNK:
+            yield b"".join(pending)
+            pending, waiting = [], 0
+    tally.bytes += len(foot)
+    yield b"".join((*pending, foot.encode()))
+
+
+def _without_repeats(group: Group, seen: set[str], report: Report) -> list[Entry]:
+    fresh = []
+    for entry in group.entries:
+        if entry.loc in seen:
+            report.warn(group.key, "location", "W-URL-REPEATED", f"{entry.loc} is on the page already")
+            continue
+        seen.add(entry.loc)
+        fresh.append(entry)
+    return fresh

@@ -1,0 +1,207 @@
+"""Check the settings and the URLs of the project."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
+
+from sitemaps_plus import views
+from sitemaps_plus.addresses import Origin, normalize
+from sitemaps_plus.conf import NAMES, Settings, get_settings
+from sitemaps_plus.entries import PROFILES
+from sitemaps_plus.errors import InvalidEntry, SitemapError
+from sitemaps_plus.registry import registry
+
+_ANY_ORIGIN = Origin(scheme="https", host="example.com")
+
+
+@register()
+def check_setting_names(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.E001: SITEMAPS_PLUS is a dict of known names."""
+    given = getattr(settings, "SITEMAPS_PLUS", {})
+    if not isinstance(given, Mapping):
+        return [
+            Error(
+                f"SITEMAPS_PLUS is a {type(given).__name__}, not a dict.",
+                hint='Write SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}.',
+                id="sitemaps_plus.E001",
+            )
+        ]
+    return [
+        Error(
+            f"SITEMAPS_PLUS has an unknown setting {name!r}.",
+            hint=f"Take it out, or use one of {', '.join(NAMES)}.",
+            id="sitemaps_plus.E001",
+        )
+        for name in given
+        if name not in NAMES
+    ]
+
+
+@register()
+def check_setting_values(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.E002: a setting has a value that can work."""
+    return [
+        Error(f'SITEMAPS_PLUS["{name}"] cannot be {value!r}.', hint=hint, id="sitemaps_plus.E002")
+        for name, value, hint in _wrong_values(get_settings())
+    ]
+
+
+def _wrong_values(given: Settings) -> Iterator[tuple[str, object, str]]:
+    if given.EXTENSION not in ("xml", "xml.gz"):
+        yield "EXTENSION", given.EXTENSION, 'Use "xml" or "xml.gz".'
+    if given.PROFILE not in tuple(PROFILES):
+        yield "PROFILE", given.PROFILE, f"Use one of {', '.join(PROFILES)}."
+    if not isinstance(given.STRICT, bool):
+        yield "STRICT", given.STRICT, "Use True or False, not a text: any text counts as true."
+    if not _is_duration(given.CHECK_EVERY):
+        yield "CHECK_EVERY", given.CHECK_EVERY, "Give a number of seconds, for example 60."
+
+
+def _is_duration(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0  # type: ignore[arg-type, operator]
+
+
+@register()
+def check_origin(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.E003: ORIGIN and PUBLIC_URL can be the beginning of URLs, and name sites by their id."""
+    given = get_settings()
+    return [
+        *_check_addresses("ORIGIN", given.ORIGIN, _origin_error, "https://example.com"),
+        *_check_addresses("PUBLIC_URL", given.PUBLIC_URL, _public_url_error, "https://cdn.example.com/sitemaps/"),
+    ]
+
+
+def _check_addresses(name: str, given: Any, problem: Any, example: str) -> Iterator[CheckMessage]:
+    if isinstance(given, Mapping):
+        texts, ids = list(given.values()), list(given)
+    else:
+        texts, ids = [] if given is None else [given], []
+    for text in texts:
+        if said := problem(text):
+            yield Error(
+                f'SITEMAPS_PLUS["{name}"] has {text!r}: {said}',
+                hint=f'It should look like "{example}".',
+                id="sitemaps_plus.E003",
+            )
+    if isinstance(given, Mapping) and (not ids or not all(type(site_id) is int for site_id in ids)):
+        yield Error(
+            f'SITEMAPS_PLUS["{name}"] has the keys {ids!r}, which should be ids of sites.',
+            hint=f'Write {{1: "{example}"}}, with the ids of the Sites framework, or one text for the only site.',
+            id="sitemaps_plus.E003",
+        )
+
+
+@register()
+def check_origin_is_known(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.W004: something beside the request tells the site's host."""
+    if not len(registry) or get_settings().ORIGIN is not None or apps.is_installed("django.contrib.sites"):
+        return []
+    return [
+        Warning(
+            "The host of the site is only known from requests: build_sitemaps cannot run, and clients can forge it.",
+            hint='Set SITEMAPS_PLUS = {"ORIGIN": "https://example.com"} or install django.contrib.sites.',
+            id="sitemaps_plus.W004",
+        )
+    ]
+
+
+@register()
+def check_one_origin_for_several_sites(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.E005: where requests choose the site, each site has an origin of its own."""
+    several = apps.is_installed("django.contrib.sites") and not getattr(settings, "SITE_ID", None)
+    if not several or not isinstance(get_settings().ORIGIN, str):
+        return []
+    return [
+        Error(
+            'SITEMAPS_PLUS["ORIGIN"] is one origin, but without SITE_ID each request may belong to another site.',
+            hint='Give one for each site id, {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}, or leave '
+            "ORIGIN out: the domains of the Sites framework are used then.",
+            id="sitemaps_plus.E005",
+        )
+    ]
+
+
+@register(Tags.files)
+def check_storage(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.E006: STORAGE names an entry of STORAGES."""
+    alias = get_settings().STORAGE
+    # The default may be missing in STORAGES: files go to the default storage then.
+    if alias == Settings().STORAGE or alias in tuple(settings.STORAGES):
+        return []
+    return [
+        Error(
+            f'SITEMAPS_PLUS["STORAGE"] is {alias!r}, which STORAGES does not define.',
+            hint=f'Add STORAGES[{alias!r}] = {{"BACKEND": ...}} or choose one of {", ".join(settings.STORAGES)}.',
+            id="sitemaps_plus.E006",
+        )
+    ]
+
+
+@register(Tags.urls)
+def check_urls(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.W015 and W016: the sitemap URLs lie at the root and no other pattern hides them."""
+    if not getattr(settings, "ROOT_URLCONF", None):
+        return []
+    try:
+        index = reverse("sitemaps_plus:index")
+    except NoReverseMatch:
+        return []
+    return [*_check_root(index), *(message for label in (None, *registry) for message in _check_shadow(index, label))]
+
+
+def _check_root(index: str) -> Iterator[CheckMessage]:
+    if index != f"{get_script_prefix()}sitemap.xml":
+        yield Warning(
+            f"The index is at {index}: a sitemap covers only URLs in its own directory and below.",
+            hint='Include the URLconf at the root: path("", include("sitemaps_plus.urls")).',
+            id="sitemaps_plus.W015",
+        )
+
+
+def _check_shadow(index: str, label: str | None) -> Iterator[CheckMessage]:
+    path = index if label is None else f"{index.removesuffix('sitemap.xml')}sitemap-{label}.xml"
+    expected = views.site_index if label is None else views.section_index
+    try:
+        # resolve() wants what follows the script prefix.
+        match = resolve(f"/{path.removeprefix(get_script_prefix())}")
+    except Resolver404:
+        answers = "nothing"
+    else:
+        if match.func is expected:
+            return
+        answers = match.view_name
+    yield Warning(
+        f"{path} is answered by {answers}, not by sitemaps_plus.",
+        hint="Take the other pattern out of the URLconf, or put include('sitemaps_plus.urls') before it.",
+        id="sitemaps_plus.W016",
+    )
+
+
+def _origin_error(text: Any) -> str | None:
+    if not isinstance(text, str):
+        return f"it is a {type(text).__name__}, not a text."
+    try:
+        Origin.parse(text)
+    except SitemapError as error:
+        return str(error)
+    return None
+
+
+def _public_url_error(text: Any) -> str | None:
+    if not isinstance(text, str):
+        return f"it is a {type(text).__name__}, not a text."
+    try:
+        if text.startswith("/") or "?" in text or "#" in text:
+            raise InvalidEntry("E-URL-RELATIVE", "it is no absolute URL of a directory.")
+        normalize(text, origin=_ANY_ORIGIN)
+    except SitemapError as error:
+        return str(error)
+    return None

@@ -1,0 +1,272 @@
+"""Answer with the sitemaps of a ``{"sitemaps": {...}}`` dict, as ``django.contrib.sitemaps.views`` does.
+
+Nothing is planned and nothing kept: the class's own pages go through the writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from django.contrib import sitemaps as contrib
+from django.contrib.sites.shortcuts import get_current_site
+from django.core.paginator import EmptyPage, PageNotAnInteger, Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import http_date
+
+from sitemaps_plus.addresses import Origin, Scope, normalize
+from sitemaps_plus.dates import as_datetime, format_date
+from sitemaps_plus.entries import MAX_URLS, Cleaner, Group
+from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.items import key_of, latest_lastmod, lazy_items, url_infos
+from sitemaps_plus.media import url_prefixes
+from sitemaps_plus.origin import parse_origin
+from sitemaps_plus.rendering import url_info_group
+from sitemaps_plus.reports import Report
+from sitemaps_plus.sitemaps import Sitemap
+from sitemaps_plus.writer import IndexItem, Tally, write_index, write_urlset
+
+_SHIPPED = tuple(Path(module).resolve().parent / "templates" for module in (__file__, contrib.__file__))
+
+
+@dataclass
+class SitemapIndexItem:
+    """One sitemap of an index, as templates get it."""
+
+    location: str
+    last_mod: date | datetime | None = None
+
+
+class SitemapResponse(TemplateResponse):
+    """A template response that the writer renders, unless the project overrides the template."""
+
+    @property
+    def rendered_content(self) -> Any:
+        """Return the document."""
+        if not _is_shipped(self.resolve_template(self.template_name)):
+            return super().rendered_content
+        context: Any = self.resolve_context(self.context_data) or {}
+        origin = _origin(self._request)
+        return _index(context["sitemaps"], origin) if "sitemaps" in context else _urlset(context["urlset"], origin)
+
+
+def _x_robots_tag(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = view(request, *args, **kwargs)
+        response["X-Robots-Tag"] = "noindex, noodp, noarchive"
+        return response
+
+    return answer
+
+
+@_x_robots_tag
+def index(
+    request: HttpRequest,
+    sitemaps: Mapping[str, Any],
+    template_name: str = "sitemap_index.xml",
+    content_type: str = "application/xml",
+    sitemap_url_name: str = "django.contrib.sitemaps.views.sitemap",
+) -> HttpResponse:
+    """Answer with an index of all pages of all sections, as Django's view of the same name."""
+    domain = get_current_site(request).domain
+    items, newest = [], []
+    for section, given in sitemaps.items():
+        made = _made(given)
+        path = reverse(sitemap_url_name, kwargs={"section": section})
+        address = f"{request.scheme if made.protocol is None else made.protocol}://{domain}{path}"
+        lastmod = _latest_lastmod(made)
+        newest.append(_moment(lastmod))
+        items.append(SitemapIndexItem(address, lastmod))
+        items += [SitemapIndexItem(f"{address}?p={page}", lastmod) for page in range(2, _paginator(made).num_pages + 1)]
+    return SitemapResponse(
+        request,
+        template_name,
+        {"sitemaps": items},
+        content_type=content_type,
+        headers=_last_modified(newest),
+    )
+
+
+@_x_robots_tag
+def sitemap(
+    request: HttpRequest,
+    sitemaps: Mapping[str, Any],
+    section: str | None = None,
+    template_name: str = "sitemap.xml",
+    content_type: str = "application/xml",
+) -> HttpResponse:
+    """Answer with one page of a section, or of all sections together, as Django's view of the same name."""
+    if section is not None and section not in sitemaps:
+        raise Http404(f"No sitemap available for section: {section!r}")
+    given = sitemaps.values() if section is None else [sitemaps[section]]
+    page = request.GET.get("p", 1)
+    site = get_current_site(request)
+    infos: list[dict[str, Any]] = []
+    newest: list[datetime | None] = []
+    try:
+        for part in _parts([_made(one) for one in given], page):
+            found = list(_infos(part, site, request.scheme or "https"))
+            newest += [_moment(info.get("lastmod")) for info in found] or [None]
+            infos += found
+    except EmptyPage as error:
+        raise Http404(f"Page {page} empty") from error
+    except PageNotAnInteger as error:
+        raise Http404(f"No page '{page}'") from error
+    return SitemapResponse(
+        request,
+        template_name,
+        {"urlset": infos},
+        content_type=content_type,
+        headers=_last_modified(newest),
+    )
+
+
+def _made(given: Any) -> Any:
+    return given() if callable(given) else given
+
+
+def _is_untouched(made: Any, *names: str) -> bool:
+    return all(getattr(type(made), name) in (getattr(contrib.Sitemap, name), getattr(Sitemap, name)) for name in names)
+
+
+def _latest_lastmod(made: Any) -> date | datetime | None:
+    # Django's own way calls lastmod with every row of the table.
+    if _is_untouched(made, "get_latest_lastmod"):
+        return latest_lastmod(made)
+    return made.get_latest_lastmod()  # type: ignore[no-any-return]
+
+
+def _paginator(made: Any) -> Any:
+    # Django's own way makes all (item, language) pairs of the table.
+    return Paginator(lazy_items(made), made.limit) if _is_untouched(made, "paginator", "_items") else made.paginator
+
+
+class _Part(NamedTuple):
+    """One page of one section."""
+
+    made: Any
+    paginator: Any
+    number: Any
+
+
+def _parts(made: Sequence[Any], page: Any) -> Iterable[_Part]:
+    """Return which pages of which sections make up a page, so that each URL is on one and none holds too many."""
+    if len(made) == 1:
+        return [_Part(made[0], _paginator(made[0]), page)]
+    filled: list[list[_Part]] = [[]]
+    urls = 0
+    for one in made:
+        paginator = _paginator(one)
+        for number in paginator.page_range:
+            size = min(paginator.per_page, paginator.count - (number - 1) * paginator.per_page)
+            if filled[-1] and urls + size > MAX_URLS:
+                filled.append([])
+                urls = 0
+            filled[-1].append(_Part(one, paginator, number))
+            urls += size
+    (found,) = Paginator(filled, 1).page(page).object_list
+    return found
+
+
+def _infos(part: _Part, site: Any, protocol: str) -> Iterable[dict[str, Any]]:
+    made = part.made
+    if not _is_untouched(made, "get_urls", "_urls"):
+        return made.get_urls(page=part.number, site=site, protocol=protocol)  # type: ignore[no-any-return]
+    base = f"{made.get_protocol(protocol)}://{made.get_domain(site)}"
+    return url_infos(made, part.number, base, report=Report(type(made).__name__), paginator=part.paginator)
+
+
+def _last_modified(newest: Sequence[datetime | None]) -> dict[str, str] | None:
+    known = [moment for moment in newest if moment is not None]
+    # One that is unknown could be the newest.
+    if not known or len(known) < len(newest):
+        return None
+    return {"Last-Modified": http_date(max(known).replace(microsecond=0).timestamp())}
+
+
+def _moment(value: Any) -> datetime | None:
+    """Return a lastmod as a moment, or None where it is none or has not come yet."""
+    try:
+        moment = as_datetime(value, tz=UTC)
+    except InvalidEntry:
+        return None
+    return moment if moment <= datetime.now(UTC) else None
+
+
+def _origin(request: Any) -> Origin:
+    site = get_current_site(request)
+    # A path behind the domain is kept where URLs are made, as Django keeps it.
+    return parse_origin(f"{request.scheme or 'https'}://{site.domain.partition('/')[0]}", "The domain of the site")
+
+
+def _is_shipped(template: Any) -> bool:
+    name = getattr(getattr(template, "origin", None), "name", None)
+    return isinstance(name, str) and any(folder in Path(name).resolve().parents for folder in _SHIPPED)
+
+
+class _Cleaner(Cleaner):
+    """Clean as everywhere, but let a class name any host and scheme, as Django does."""
+
+    __slots__ = ()
+
+    def loc(self, key: object, value: object) -> str:
+        """Return the address of an item; raise InvalidEntry where it has none."""
+        return normalize(value, origin=self.scope.origin)
+
+
+def _index(items: Iterable[Any], origin: Origin) -> bytes:
+    return b"".join(write_index(item for given in items if (item := _index_item(given, origin)) is not None))
+
+
+def _index_item(given: Any, origin: Origin) -> IndexItem | None:
+    try:
+        return IndexItem(normalize(given.location, origin=origin), _index_date(given.last_mod))
+    except InvalidEntry as error:
+        Report("index").leave_out(given.location, "location", error)
+        return None
+
+
+def _urlset(infos: Iterable[dict[str, Any]], origin: Origin) -> bytes:
+    infos = list(infos)
+    report, tally = Report("urlset"), Tally()
+    cleaner = _Cleaner(
+        scope=Scope(origin=origin), tz=timezone.get_default_timezone(), now=datetime.now(UTC), report=report
+    )
+    written = write_urlset(
+        _groups(infos, cleaner), prefixes=url_prefixes(infos), report=report, tally=tally, as_given=True
+    )
+    document = b"".join(written)
+    # Django's template leaves a blank line where there are no URLs; XML comparisons see it.
+    return document if tally.urls else document.replace(b"</urlset>", b"\n</urlset>")
+
+
+def _groups(infos: Iterable[dict[str, Any]], cleaner: Cleaner) -> Iterator[Group]:
+    for info in infos:
+        item = info.get("item")
+        # Of a pair the item; what a class's own get_urls() gives may be anything.
+        row = item[0] if isinstance(item, tuple) and item else item
+        group = url_info_group({**info, "lastmod": _url_date(info.get("lastmod"))}, key_of(row), cleaner)
+        if group is not None:
+            yield group
+
+
+def _url_date(value: Any) -> Any:
+    # As Django writes it: a naive datetime has no zone to show, so only its date is certain.
+    return value.date() if isinstance(value, datetime) and timezone.is_naive(value) else value
+
+
+def _index_date(value: Any) -> str | None:
+    if isinstance(value, datetime) and timezone.is_naive(value):
+        return value.isoformat(timespec="seconds")
+    try:
+        return format_date(value, tz=UTC, now=datetime.now(UTC))
+    except InvalidEntry:
+        return None

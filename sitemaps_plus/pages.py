@@ -1,0 +1,216 @@
+"""The pipeline: turn a site, a section and a number into the finished document."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Literal
+
+from django.conf import settings
+from django.urls import NoReverseMatch, get_script_prefix, get_urlconf, reverse, set_urlconf
+from django.utils import timezone, translation
+
+from sitemaps_plus import objects, rows
+from sitemaps_plus.addresses import Scope
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.dates import format_date
+from sitemaps_plus.entries import Cleaner, Group
+from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
+from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.paging import record_rendering, refresh
+from sitemaps_plus.plans import Page, Plan, stored_plan
+from sitemaps_plus.reports import Report
+from sitemaps_plus.sections import Section, get_section, get_sections
+from sitemaps_plus.writer import IndexItem, Limits, Tally, write_index, write_text, write_urlset
+
+logger = logging.getLogger("sitemaps_plus")
+
+Format = Literal["xml", "txt"]
+
+_GZIP = 31
+"""Window bits of zlib for the gzip format; it writes no file name and no time, so equal bytes stay equal."""
+
+_MOST_SPLITS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A finished sitemap or index, kept compressed."""
+
+    gzipped: bytes
+    digest: str
+    """SHA-256 of the uncompressed bytes."""
+    size: int
+    """Uncompressed bytes."""
+    urls: int = 0
+    changed_at: datetime | None = None
+    report: Report = field(default_factory=lambda: Report("index"))
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the uncompressed bytes."""
+        unpack = zlib.decompressobj(wbits=_GZIP)
+        for start in range(0, len(self.gzipped), 16_384):
+            yield unpack.decompress(self.gzipped[start : start + 16_384])
+        yield unpack.flush()
+
+
+def render_page(
+    section: Section, number: int, *, form: Format = "xml", strict: bool | None = None, plan: Plan | None = None
+) -> Document:
+    """Return one page; raise PageNotFound, PageGone, or StrictError where ``STRICT`` is on and a row is bad.
+
+    A page that turns out too large is split on the way: its number keeps the lower part.
+    """
+    document, _ = render_planned(section, number, form=form, strict=strict, plan=plan)
+    return document
+
+
+def render_planned(
+    section: Section, number: int, *, form: Format = "xml", strict: bool | None = None, plan: Plan | None = None
+) -> tuple[Document, Plan]:
+    """Return one page and the plan that it is of, which is a new one if the page had to be split."""
+    with neutral():
+        plan = plan or refresh(section)
+        for _ in range(_MOST_SPLITS):
+            page = plan.find(number)
+            try:
+                return _render(section, page, form, get_settings().STRICT if strict is None else strict), plan
+            except PageFull as full:
+                if section.paged_by == "position":
+                    raise PageFull(
+                        f"{full} It is paged by position; lower `limit` on {section.name}.", split_at=None
+                    ) from full
+                plan = refresh(section, split=(number, _as_key(full.split_at)))
+        raise SitemapError(f"Page {number} of the sitemap {section.label!r} does not fit after {_MOST_SPLITS} splits.")
+
+
+def render_index(site: SiteOrigin, *, label: str | None = None) -> Document:
+    """Return the index of a site, or of one section; reads the plan, never the rows."""
+    with neutral():
+        sections = [get_section(label, site)] if label else list(get_sections(site))
+        plans = [_plan_or_last(section, is_needed=bool(label)) for section in sections]
+        items = [item for plan in plans for item in list_pages(plan)]
+        if not items:
+            # An index without sitemaps is invalid.
+            raise PageNotFound(f"The sitemap {label or site.domain!r} has no URLs at present.")
+        moments = [page.record.changed_at for plan in plans for page in plan.listed]
+        changed_at = max(filter(None, moments), default=None) if all(moments) else None
+        return make_index(items, changed_at)
+
+
+def make_index(items: Iterable[IndexItem], changed_at: datetime | None = None) -> Document:
+    """Return an index of `items`."""
+    listed = list(items)
+    packed = _pack(write_index(listed))
+    return Document(
+        gzipped=packed.data, digest=packed.digest, size=packed.size, urls=len(listed), changed_at=changed_at
+    )
+
+
+def list_pages(plan: Plan, base: str | None = None) -> Iterator[IndexItem]:
+    """Yield what an index says of each page that has URLs; `base` is the address of their directory."""
+    section = plan.section
+    # A class with a protocol of its own is served under it: its URLs have the same scheme.
+    base = base or f"{section.origin}{directory()}"
+    for page in plan.listed:
+        loc = f"{base}sitemap-{section.label}-{page.number}.{get_settings().EXTENSION}"
+        yield IndexItem(loc, _date_text(page.record.changed_at))
+
+
+def directory() -> str:
+    """Return the path that the sitemap URLs lie under, "/" where the URLconf is included at the root."""
+    try:
+        return reverse("sitemaps_plus:index").removesuffix("sitemap.xml")
+    except NoReverseMatch:
+        # Only built files are used: they are published at the root.
+        return get_script_prefix()
+
+
+@contextmanager
+def neutral() -> Iterator[None]:
+    """Render for everybody: not in the language, time zone or URLconf of whoever asks."""
+    urlconf = get_urlconf()
+    with ExitStack() as stack:
+        stack.enter_context(translation.override(settings.LANGUAGE_CODE))
+        stack.enter_context(timezone.override(timezone.get_default_timezone()))
+        stack.callback(set_urlconf, urlconf)
+        set_urlconf(None)
+        yield
+
+
+def _render(section: Section, page: Page, form: Format, strict: bool) -> Document:
+    report, tally = Report(section.label, strict=strict), Tally()
+    cleaner = Cleaner(
+        scope=Scope(origin=section.origin, any_host=bool(getattr(section.sitemap, "cross_submission", ""))),
+        tz=timezone.get_default_timezone(),
+        # Aware, whatever USE_TZ says: dates are compared with it.
+        now=datetime.now(UTC),
+        report=report,
+        profile=section.profile,
+    )
+    limits = Limits(urls=section.profile.max_urls, bytes=section.profile.max_bytes, bytes_to_fill=section.bytes_to_fill)
+    # The text form is cut where the XML is: both come from the same rows.
+    write = write_text if form == "txt" else partial(write_urlset, prefixes=section.prefixes)
+    packed = _pack(write(_groups(section, page, cleaner), limits=limits, report=report, tally=tally))
+    if form == "xml" and section.site.is_configured:
+        record_rendering(
+            section, page, digest=packed.digest, urls=tally.urls, size=packed.size, newest=cleaner.newest.value
+        )
+    if not tally.urls and not (section.is_windowed and page.number == 1):
+        raise PageEmpty(f"Page {page.number} of the sitemap {section.label!r} has no URLs at present.", report=report)
+    return Document(
+        gzipped=packed.data,
+        digest=packed.digest,
+        size=packed.size,
+        urls=tally.urls,
+        changed_at=page.record.changed_at,
+        report=report,
+    )
+
+
+def _groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Group]:
+    is_row_path = section.hooks.path == "row" and section.paged_by == "key"
+    return rows.read_groups(section, page, cleaner) if is_row_path else objects.read_groups(section, page, cleaner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    data: bytes
+    digest: str
+    size: int
+
+
+def _pack(chunks: Iterable[bytes]) -> _Packed:
+    digest, packer, size = hashlib.sha256(), zlib.compressobj(6, wbits=_GZIP), 0
+    packed = []
+    for chunk in chunks:
+        digest.update(chunk)
+        packed.append(packer.compress(chunk))
+        size += len(chunk)
+    packed.append(packer.flush())
+    return _Packed(b"".join(packed), digest.hexdigest(), size)
+
+
+def _plan_or_last(section: Section, *, is_needed: bool) -> Plan:
+    try:
+        return refresh(section)
+    except Exception:
+        plan = None if get_settings().STRICT else stored_plan(section)
+        if plan is None or (is_needed and not plan.pages):
+            raise
+        logger.exception("Sitemap section %s cannot be planned; the index lists its last known pages", section.label)
+        return plan
+
+
+def _date_text(changed_at: datetime | None) -> str | None:
+    return None if changed_at is None else format_date(changed_at.astimezone(UTC), tz=UTC)
+
+
+def _as_key(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else (value,)

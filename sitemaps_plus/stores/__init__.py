@@ -1,0 +1,1 @@
+"""Keep finished documents where crawlers can get them."""

@@ -1,0 +1,16 @@
+"""Time that stands still until a test lets it pass."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+
+class Clock:
+    """What ``django.utils.timezone.now()`` says."""
+
+    def __init__(self, monkeypatch):
+        self.now = timezone.now()
+        monkeypatch.setattr("django.utils.timezone.now", lambda: self.now)
+
+    def pass_(self, **period):
+        self.now += timedelta(**period)

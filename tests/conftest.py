@@ -1,0 +1,20 @@
+"""What holds for every test: nothing in the cache or the storages is left over from the test before."""
+
+import os
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from hypothesis import settings as hypothesis_settings
+
+# Examples that ask the database vary in time with the load of the machine; only their number counts.
+hypothesis_settings.register_profile("sitemaps_plus", deadline=None)
+# For the many environments of tox: what differs between versions is not found by the hundredth example.
+hypothesis_settings.register_profile("few", deadline=None, max_examples=20)
+hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sitemaps_plus"))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept(settings: Any) -> None:
+    cache.clear()
+    settings.STORAGES = dict(settings.STORAGES)  # Assigning builds the storages anew, those in memory empty.

@@ -1,0 +1,45 @@
+"""Rows, sections and documents that several test modules start from."""
+
+import gzip
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sitemaps_plus.addresses import Origin
+from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.pages import Document
+from sitemaps_plus.sections import Section
+from testapp.models import Product
+
+SITE = SiteOrigin(id=1, origin=Origin.parse("https://example.com"))
+DAY = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def make_products(count: int, *, first: int = 1, **values: Any) -> list[Product]:
+    """Store `count` products, from product-1 on; each was changed a minute after the one before."""
+    return Product.objects.bulk_create(
+        Product(
+            **{
+                "name": f"Product {number}",
+                "slug": f"product-{number}",
+                "updated_at": DAY + timedelta(minutes=number),
+                **values,
+            }
+        )
+        for number in range(first, first + count)
+    )
+
+
+def section_of(sitemap: Any, label: str = "products", site: SiteOrigin = SITE) -> Section:
+    """Return the section of a Sitemap class, without registering it."""
+    return Section(label=label, site=site, sitemap=sitemap())
+
+
+def text_of(document: Document) -> bytes:
+    """Return the uncompressed bytes of a document."""
+    return gzip.decompress(document.gzipped)
+
+
+def paths(addresses: Iterable[str]) -> list[str]:
+    """Return what follows the host of example.com."""
+    return [address.removeprefix("https://example.com") for address in addresses]

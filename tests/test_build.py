@@ -1,0 +1,693 @@
+import errno
+import gzip
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.sites.models import Site
+from django.core.files.storage import FileSystemStorage, storages
+from django.db.models import CharField, F, Value
+from django.db.models.functions import Concat
+from django.test import Client
+from django.utils import translation
+
+from samples import make_products, paths, section_of, text_of
+from sitemaps_plus import ModelSitemap, NewsSitemap, register, registry
+from sitemaps_plus import entries as entries_module
+from sitemaps_plus.build import BuildResult, build
+from sitemaps_plus.entries import Profile
+from sitemaps_plus.errors import NoOrigin, PageNotFound
+from sitemaps_plus.pages import render_page
+from sitemaps_plus.paging import refresh
+from sitemaps_plus.stores.files import FileStore
+from testapp.models import Article, Product
+from xml_checks import lastmods, locs, validate
+
+pytestmark = pytest.mark.django_db
+
+HOST = "example.com"
+
+
+class Products(ModelSitemap):
+    queryset = Product.objects.all()
+    location = Concat(Value("/"), F("slug"), Value("/"), output_field=CharField())
+    lastmod = F("updated_at")
+    limit = 10
+    fill = 1.0
+
+
+class Fragile(Products):
+    broken = False
+
+    def get_queryset(self) -> Any:
+        if type(self).broken:
+            raise RuntimeError("the rows cannot be read")
+        return super().get_queryset()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_sitemaps", {})
+
+
+@pytest.fixture
+def folder(settings: Any, tmp_path: Path) -> Path:
+    """Let the build write to a file system."""
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "sitemaps": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": str(tmp_path)},
+        },
+    }
+    return tmp_path / HOST
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def built_names(folder: Path) -> list[str]:
+    return sorted(files(folder))
+
+
+def listed(folder: Path, index: str = "sitemap.xml") -> list[str]:
+    return paths(locs((folder / index).read_bytes()))
+
+
+def listed_rows(folder: Path) -> list[str]:
+    """Return the addresses on all pages that the index lists; each must be whole and valid."""
+    pages = [folder / f"{path.removeprefix('/').removesuffix('.gz')}.gz" for path in listed(folder)]
+    return [path for page in pages for path in paths(locs(gzip.decompress(page.read_bytes())))]
+
+
+def done(result: BuildResult) -> dict[str, tuple[int, int]]:
+    return {section.label: (section.pages, section.urls) for section in result.sections}
+
+
+# What is built
+
+
+def test_every_page_of_every_section_is_built_and_listed(folder: Path) -> None:
+    register("products", Products)
+    register("more", type("More", (Products,), {"limit": 50}))
+    make_products(25)
+
+    result = build()
+
+    assert done(result) == {"products": (3, 25), "more": (1, 25)}
+    assert result.is_complete
+    assert result.indexes == [str(folder / "sitemap.xml")]
+    assert built_names(folder) == [
+        "sitemap-more-1.xml.gz",
+        "sitemap-more.xml",
+        "sitemap-more.xml.gz",
+        *(f"sitemap-products-{number}.xml.gz" for number in (1, 2, 3)),
+        "sitemap-products.xml",
+        "sitemap-products.xml.gz",
+        "sitemap.xml",
+        "sitemap.xml.gz",
+    ]
+    assert listed(folder) == [*(f"/sitemap-products-{number}.xml" for number in (1, 2, 3)), "/sitemap-more-1.xml"]
+    assert listed(folder, "sitemap-more.xml") == ["/sitemap-more-1.xml"]
+    assert listed_rows(folder) == [f"/product-{number}/" for number in range(1, 26)] * 2
+    assert lastmods((folder / "sitemap.xml").read_bytes())[0] == "2026-01-01T12:10:00+00:00"
+
+
+def test_the_packed_indexes_are_the_same_documents(folder: Path) -> None:
+    register("products", Products)
+    make_products(3)
+
+    build()
+
+    for name in ("sitemap.xml", "sitemap-products.xml"):
+        assert gzip.decompress((folder / f"{name}.gz").read_bytes()) == (folder / name).read_bytes()
+
+
+def test_what_is_built_has_the_bytes_of_what_is_served(folder: Path, settings: Any) -> None:
+    register("products", Products)
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
+    make_products(15)
+
+    build()
+
+    client = Client(headers={"host": "example.com"})
+    for name, data in files(folder).items():
+        assert client.get(f"/{name}").getvalue() == data
+
+
+def test_the_same_data_twice_gives_the_same_bytes(folder: Path) -> None:
+    register("products", Products)
+    make_products(25)
+    build()
+    before = files(folder)
+
+    build()
+
+    assert files(folder) == before
+
+
+def test_pages_are_published_first_and_the_index_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    published = []
+    publish = FileStore.publish
+    monkeypatch.setattr(
+        FileStore, "publish", lambda self, name, data: (published.append(name), publish(self, name, data))[1]
+    )
+    register("products", Products)
+    register("more", type("More", (Products,), {}))
+    make_products(15)
+
+    build()
+
+    assert [name.removeprefix("example.com/sitemap") for name in published] == [
+        # The highest number, which may be new, before the page whose rows it may have taken.
+        "-products-2.xml.gz",
+        "-products-1.xml.gz",
+        "-products.xml.gz",
+        "-products.xml",
+        "-more-2.xml.gz",
+        "-more-1.xml.gz",
+        "-more.xml.gz",
+        "-more.xml",
+        ".xml.gz",
+        ".xml",
+    ]
+
+
+def test_only_the_named_sections_are_built_and_the_others_stay_listed(folder: Path) -> None:
+    register("products", Products)
+    register("more", type("More", (Products,), {"limit": 50}))
+    make_products(5)
+    build()
+    make_products(10, first=6)
+    before = files(folder)["sitemap-products-1.xml.gz"]
+
+    assert done(build(["more", "more"])) == {"more": (1, 15)}
+
+    assert files(folder)["sitemap-products-1.xml.gz"] == before
+    assert listed(folder) == ["/sitemap-products-1.xml", "/sitemap-more-1.xml"]
+
+
+def test_an_unknown_label_is_refused_before_anything_is_built(folder: Path) -> None:
+    register("products", Products)
+    make_products(5)
+
+    with pytest.raises(PageNotFound, match="unknown"):
+        build(["products", "unknown"])
+
+    assert not folder.exists()
+
+
+def test_a_page_that_became_empty_leaves_the_index(folder: Path) -> None:
+    register("products", Products)
+    register("more", type("More", (Products,), {}))
+    products = make_products(25)
+    build()
+
+    Product.objects.filter(pk__in=[product.pk for product in products[10:20]]).delete()
+    build()
+    assert listed(folder, "sitemap-products.xml") == ["/sitemap-products-1.xml", "/sitemap-products-3.xml"]
+
+    registry._sitemaps["more"] = type("Empty", (Products,), {"queryset": Product.objects.none()})
+    result = build()
+    assert done(result)["more"] == (0, 0)
+    assert result.is_complete
+    assert not (folder / "sitemap-more.xml").exists()
+    assert not (folder / "sitemap-more.xml.gz").exists()
+    assert {path.partition("-")[2].partition("-")[0] for path in listed(folder)} == {"products"}
+
+
+def test_a_site_without_any_url_has_no_index(folder: Path) -> None:
+    register("products", Products)
+    make_products(1)
+    build()
+    Product.objects.all().delete()
+
+    result = build()
+
+    assert result.indexes == []
+    assert result.is_complete
+    assert not (folder / "sitemap.xml").exists()
+
+
+def test_news_without_articles_are_an_empty_page_that_stays_listed(folder: Path) -> None:
+    class News(NewsSitemap):
+        queryset = Article.objects.all()
+        date_field = "published_at"
+
+    register("news", News)
+
+    build()
+
+    assert listed(folder) == ["/sitemap-news-1.xml"]
+    assert listed_rows(folder) == []
+
+
+def test_repack_cuts_anew_under_new_numbers(folder: Path) -> None:
+    register("products", Products)
+    make_products(15)
+    build()
+
+    build(repack=True)
+
+    assert listed(folder) == ["/sitemap-products-3.xml", "/sitemap-products-4.xml"]
+    assert listed_rows(folder) == [f"/product-{number}/" for number in range(1, 16)]
+
+
+def test_pages_that_are_too_large_are_split_during_the_build(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_bytes=1500))
+
+    class Large(Products):
+        limit = 50
+
+    register("products", Large)
+    make_products(120)
+    progress: list[tuple[int, int]] = []
+
+    result = build(progress=lambda what, done, known: progress.append((done, known)))
+
+    assert result.is_complete
+    assert listed_rows(folder) == [f"/product-{number}/" for number in range(1, 121)]
+    sizes = [len(gzip.decompress(data)) for name, data in files(folder).items() if "products-" in name]
+    assert len(sizes) > 3
+    assert max(sizes) <= 1500
+    assert progress[-1] == (len(sizes), len(sizes))
+    assert done(result)["products"] == (len(sizes), 120)
+    built = files(folder)
+    build()
+    assert files(folder) == built
+
+
+def test_the_language_of_the_process_does_not_reach_the_files(folder: Path) -> None:
+    class Local(Products):
+        def location(self, item: Product) -> str:
+            return f"/{translation.get_language()}/{item.slug}/"
+
+    register("products", Local)
+    make_products(1)
+
+    with translation.override("de"):
+        build()
+
+    assert listed_rows(folder) == ["/en/product-1/"]
+
+
+# Where it goes
+
+
+def test_each_site_is_built_under_its_own_host(settings: Any, folder: Path) -> None:
+    class OfSite(Products):
+        def get_queryset(self) -> Any:
+            return Product.objects.filter(name=self.site.domain)
+
+    register("products", OfSite)
+    Site.objects.create(pk=2, domain="localhost:8000", name="two")
+    make_products(1, name="example.com", slug="one")
+    make_products(1, name="localhost:8000", slug="two")
+
+    result = build()
+
+    assert [section.site for section in result.sections] == ["example.com", "localhost:8000"]
+    assert listed_rows(folder) == ["/one/"]
+    second = folder.parent / "localhost_8000"
+    assert locs((second / "sitemap.xml").read_bytes()) == ["https://localhost:8000/sitemap-products-1.xml"]
+    assert locs(gzip.decompress((second / "sitemap-products-1.xml.gz").read_bytes())) == ["https://localhost:8000/two/"]
+
+
+def test_origins_by_site_are_all_built(settings: Any, folder: Path) -> None:
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://www.example.com", 2: "http://example.org"}}
+    register("products", Products)
+    make_products(1)
+
+    build()
+
+    for origin in ("https://www.example.com", "http://example.org"):
+        index = folder.parent / origin.partition("://")[2] / "sitemap.xml"
+        assert locs(index.read_bytes()) == [f"{origin}/sitemap-products-1.xml"]
+
+
+def test_a_section_whose_rows_are_all_left_out_keeps_its_files_and_fails(folder: Path) -> None:
+    register("products", Products)
+    make_products(25)
+    build()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    class Broken(Products):
+        def location(self, item: Any) -> str:
+            raise RuntimeError("the release is broken")
+
+    registry._sitemaps["products"] = Broken
+    result = build()
+
+    assert not result.is_complete
+    assert "All 25 rows were left out" in str(result.sections[0].error)
+    assert "the release is broken" in str(result.sections[0].error)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_page_without_any_usable_row_is_reported(folder: Path) -> None:
+    register("products", Products)
+    products = make_products(25)
+    Product.objects.filter(pk__in=[product.pk for product in products[10:20]]).update(slug="..")
+
+    result = build()
+
+    assert (result.sections[0].urls, result.sections[0].report.left_out) == (15, 10)
+    assert {problem.code for problem in result.sections[0].report.problems} == {"E-URL-DOTS"}
+
+
+def test_a_site_with_an_unusable_domain_does_not_stop_the_others(folder: Path) -> None:
+    register("products", Products)
+    Site.objects.create(pk=2, domain="not a host", name="two")
+    make_products(1)
+
+    result = build()
+
+    assert "the site 2" in result.errors[0]
+    assert not result.is_complete
+    assert listed(folder) == ["/sitemap-products-1.xml"]
+
+
+def test_without_any_origin_nothing_is_built(settings: Any) -> None:
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+    register("products", Products)
+
+    with pytest.raises(NoOrigin, match="ORIGIN"):
+        build()
+
+
+@pytest.mark.parametrize("public_url", ["https://cdn.example/maps", {1: "https://cdn.example/maps/"}])
+def test_the_index_lists_where_crawlers_fetch_the_set(settings: Any, folder: Path, public_url: Any) -> None:
+    settings.SITEMAPS_PLUS = {"PUBLIC_URL": public_url, "EXTENSION": "xml.gz"}
+    register("products", Products)
+    make_products(1)
+
+    build()
+
+    for index in ("sitemap.xml", "sitemap-products.xml"):
+        assert locs((folder / index).read_bytes()) == ["https://cdn.example/maps/sitemap-products-1.xml.gz"]
+
+
+def test_a_site_without_a_public_url_of_its_own_has_its_origin(settings: Any, folder: Path) -> None:
+    settings.SITEMAPS_PLUS = {"PUBLIC_URL": {2: "https://cdn.example/maps/"}}
+    register("products", Products)
+    make_products(1)
+
+    build()
+
+    assert locs((folder / "sitemap.xml").read_bytes()) == ["https://example.com/sitemap-products-1.xml"]
+
+
+def test_a_storage_in_memory_holds_the_set() -> None:
+    register("products", Products)
+    make_products(15)
+
+    for _ in range(2):
+        build()
+
+    storage = storages["sitemaps"]
+    assert len(storage.listdir(HOST)[1]) == 6
+    with storage.open(f"{HOST}/sitemap-products-2.xml.gz") as file:
+        assert len(locs(gzip.decompress(file.read()))) == 5
+
+
+def test_without_a_storage_of_its_own_the_set_is_in_the_default_one(settings: Any) -> None:
+    settings.STORAGES = {name: value for name, value in settings.STORAGES.items() if name != "sitemaps"}
+    register("products", Products)
+    make_products(1)
+
+    result = build()
+
+    assert storages["default"].exists("sitemaps/example.com/sitemap.xml")
+    assert result.indexes == ["sitemaps/example.com/sitemap.xml"]
+
+
+# What fails
+
+
+@pytest.fixture
+def fragile(monkeypatch: pytest.MonkeyPatch) -> type[Fragile]:
+    monkeypatch.setattr(Fragile, "broken", False)
+    register("fragile", Fragile)
+    register("products", Products)
+    return Fragile
+
+
+def test_a_section_that_fails_keeps_its_files_and_stays_in_the_index(
+    folder: Path, fragile: type[Fragile], caplog: pytest.LogCaptureFixture
+) -> None:
+    make_products(5)
+    build()
+    before = files(folder)
+    make_products(10, first=6)
+    fragile.broken = True
+
+    result = build()
+
+    assert not result.is_complete
+    assert [section.error for section in result.sections] == ["RuntimeError: the rows cannot be read", None]
+    after = files(folder)
+    assert {name: after[name] for name in after if "fragile" in name} == {
+        name: before[name] for name in before if "fragile" in name
+    }
+    assert listed(folder) == ["/sitemap-fragile-1.xml", "/sitemap-products-1.xml", "/sitemap-products-2.xml"]
+    assert len(listed_rows(folder)) == 20
+    assert "section fragile of example.com could not be built" in caplog.text
+
+
+def test_a_section_that_never_succeeded_is_in_no_index(folder: Path, fragile: type[Fragile]) -> None:
+    make_products(5)
+    fragile.broken = True
+
+    build()
+
+    assert listed(folder) == ["/sitemap-products-1.xml"]
+
+
+def test_strict_fails_the_section_of_a_bad_row(folder: Path) -> None:
+    class Bad(Products):
+        def location(self, item: Product) -> str | None:
+            return None if item.slug == "product-12" else f"/{item.slug}/"
+
+    register("bad", Bad)
+    register("products", Products)
+    make_products(15)
+
+    result = build(strict=True)
+
+    assert [bool(section.error) for section in result.sections] == [True, False]
+    assert "StrictError" in (result.sections[0].error or "")
+    assert listed(folder) == ["/sitemap-products-1.xml", "/sitemap-products-2.xml"]
+
+    result = build(strict=False)
+    assert result.is_complete
+    assert (result.sections[0].urls, result.sections[0].report.left_out) == (14, 1)
+
+
+@pytest.mark.parametrize("failing", range(7))
+def test_a_full_disk_leaves_every_old_file_whole_and_nothing_else(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    register("products", Products)
+    make_products(25)
+    build()
+    before = files(folder)
+    Product.objects.update(slug=Concat(F("slug"), Value("-new"), output_field=CharField()))
+    calls = iter(range(100))
+    fsync = os.fsync
+
+    def full(handle: int) -> None:
+        # Each file is synced, and then its directory, for which no error is fatal.
+        if next(calls) == 2 * failing:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+
+    result = build()
+
+    monkeypatch.undo()
+    registry._sitemaps["products"] = Products
+    assert not result.is_complete
+    assert set(files(folder)) == set(before)
+    rows = listed_rows(folder)
+    assert [row.replace("-new", "") for row in rows] == [f"/product-{number}/" for number in range(1, 26)]
+    assert build().is_complete
+    assert listed_rows(folder) == [f"/product-{number}-new/" for number in range(1, 26)]
+
+
+def test_an_index_that_cannot_be_made_is_reported_and_the_old_one_stays(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("products", Products)
+    make_products(5)
+    build()
+    before = files(folder)["sitemap.xml"]
+    (folder / "sitemap-products.xml").write_bytes(b"<broken")
+    register("more", type("More", (Products,), {}))
+
+    result = build(["more"])
+
+    assert [error.partition(":")[0] for error in result.errors] == ["index of example.com"]
+    assert not result.is_complete
+    assert files(folder)["sitemap.xml"] == before
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_that_come_and_go_during_a_build_do_not_disturb_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Moving(Products):
+        def changefreq(self, item: Product) -> str:
+            if item.slug == "product-1":
+                Product.objects.filter(slug="product-15").delete()
+                make_products(3, slug="late")
+                # Another process looks at the plan meanwhile.
+                refresh(section_of(Moving), force=True)
+            return "daily"
+
+    register("products", Moving)
+    make_products(30)
+
+    result = build()
+
+    rows = [row for row in listed_rows(Path(storages["sitemaps"].location) / HOST) if "late" not in row]
+    assert result.is_complete
+    assert rows == [f"/product-{number}/" for number in range(1, 31) if number != 15]
+
+
+def test_readers_never_see_a_missing_or_broken_file(folder: Path) -> None:
+    register("products", Products)
+    make_products(40)
+    build()
+    names = built_names(folder)
+    problems: list[str] = []
+    reads = [0]
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            for name in names:
+                try:
+                    data = (folder / name).read_bytes()
+                    validate(gzip.decompress(data) if name.endswith(".gz") else data)
+                    reads[0] += 1
+                except Exception as error:
+                    problems.append(f"{name}: {error!r}")
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for number in range(12):
+            Product.objects.update(slug=Concat(F("slug"), Value(str(number)), output_field=CharField()))
+            build()
+    finally:
+        stop.set()
+        reader.join()
+
+    assert problems == []
+    assert reads[0] > len(names)
+
+
+KILLED = """
+    import os, signal, sys
+    from pathlib import Path
+
+    import django
+    from django.conf import settings
+
+    folder = sys.argv[1]
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "sitemaps": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": folder},
+        },
+    }
+    django.setup()
+
+    from django.core.management import call_command
+    from django.db import connections
+    from samples import make_products
+    from sitemaps_plus import register
+    from sitemaps_plus.build import build
+    from test_build import Products, listed_rows
+    from testapp.models import Product
+
+    call_command("migrate", verbosity=0, run_syncdb=True)
+    register("products", Products)
+    make_products(25)
+
+    def rename(step):
+        for number, product in enumerate(Product.objects.order_by("pk"), start=1):
+            Product.objects.filter(pk=product.pk).update(slug=f"{number}-{step}")
+
+    def die_at(step):
+        calls = iter(range(1000))
+
+        def counted(function):
+            def call(*args, **kwargs):
+                if next(calls) == step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return function(*args, **kwargs)
+            return call
+
+        os.fsync, Path.replace = counted(os.fsync), counted(Path.replace)
+
+    rename("first")
+    assert build().is_complete
+    for step in range(21):
+        rename(step)
+        connections.close_all()
+        child = os.fork()
+        if child == 0:
+            die_at(step)
+            build()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), step
+        # Every listed file is whole and valid, and every row is on one of them.
+        rows = [row.partition("-")[0] for row in listed_rows(Path(folder) / "example.com")]
+        assert rows == [f"/{number}" for number in range(1, 26)], (step, rows)
+    assert build().is_complete
+    print("survived")
+"""
+
+
+def test_a_killed_build_leaves_every_listed_file_whole(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
+        "DJANGO_SETTINGS_MODULE": "testapp.settings",
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+    }
+
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(KILLED), str(tmp_path / "files")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    assert run.stdout.strip() == "survived", run.stderr
+
+
+@pytest.fixture
+def watched_storage(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    saved: list[str] = []
+    monkeypatch.setattr(FileSystemStorage, "_save", lambda self, name, content: saved.append(name))
+    return saved
+
+
+def test_files_are_never_written_in_place(folder: Path, watched_storage: list[str]) -> None:
+    register("products", Products)
+    make_products(5)
+
+    build()
+
+    assert watched_storage == []
+    assert text_of(render_page(section_of(Products), 1)) == gzip.decompress(files(folder)["sitemap-products-1.xml.gz"])

@@ -1,0 +1,268 @@
+import datetime
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.db.models import CharField, F, Value
+from django.db.models.functions import Concat
+
+from sitemaps_plus import ModelSitemap, Sitemap, UrlFor
+from sitemaps_plus.errors import InvalidSitemap
+from sitemaps_plus.hooks import plain_column, read_hook, read_hooks
+from testapp.models import Article, Product
+
+
+def sitemap(base=ModelSitemap, **attributes):
+    return type("Products", (base,), {"queryset": Product.objects.all(), **attributes})()
+
+
+VISIBLE = ("location", "lastmod", "changefreq", "priority")
+
+
+def value_of(made, name, item=None, **columns):
+    """Return what a hook gives for a row with these values of its columns."""
+    hook = read_hook(made, name)
+    given = [columns[str(index)] for index in range(len(hook.columns))]
+    return hook.getter({alias: index for index, alias in enumerate(hook.columns)})(given, item)
+
+
+@pytest.mark.parametrize("name", VISIBLE)
+def test_an_attribute_is_a_constant(name):
+    made = sitemap(**{name: "/the same/"})
+
+    assert read_hook(made, name).kind == "constant"
+    assert value_of(made, name) == "/the same/"
+
+
+@pytest.mark.parametrize("name", [*VISIBLE, "changed"])
+@pytest.mark.parametrize("expression", [F("name"), Concat(Value("/"), "slug")])
+def test_an_expression_is_one_column_of_the_row(name, expression):
+    made = sitemap(**{name: expression})
+
+    assert read_hook(made, name).kind == "expression"
+    assert list(read_hook(made, name).columns.values()) == [expression]
+    assert value_of(made, name, **{"0": "from the row"}) == "from the row"
+
+
+@pytest.mark.parametrize("name", VISIBLE)
+def test_a_method_is_called_with_the_object(name):
+    made = sitemap(**{name: lambda self, item: f"{type(self).__name__} {item}"})
+
+    assert read_hook(made, name).kind == "method"
+    assert value_of(made, name, item="one") == "Products one"
+
+
+@pytest.mark.parametrize("name", ["lastmod", "changefreq", "priority", "changed"])
+def test_a_hook_that_is_not_there_gives_nothing(name):
+    assert read_hook(sitemap(), name).kind == "missing"
+    assert value_of(sitemap(), name) is None
+
+
+def test_a_property_of_the_class_is_a_constant_of_the_instance():
+    made = sitemap(changefreq=property(lambda self: "daily"), changed=property(lambda self: F("updated_at")))
+
+    assert value_of(made, "changefreq") == "daily"
+    assert read_hooks(made).changed.kind == "expression"
+
+
+def test_a_class_cannot_tell_what_a_property_gives():
+    made = type(sitemap(changefreq=property(lambda self: "daily"), changed=property(lambda self: F("updated_at"))))
+
+    assert read_hooks(made).changefreq.kind == "missing"
+    assert read_hooks(made).changed.kind == "missing"
+
+
+def test_a_declared_value_gets_its_columns_in_order():
+    made = sitemap(location=UrlFor("two", year=F("year"), value=F("slug")))
+    hook = read_hook(made, "location")
+
+    assert hook.kind == "declared"
+    assert list(hook.columns.values()) == [F("year"), F("slug")]
+
+
+def test_columns_have_names_of_their_own_whatever_the_parts_are_called():
+    made = sitemap(location=UrlFor("x", slug=F("a"), slug_=F("b"), a__b=F("c"), _a_b=F("d")), lastmod=F("updated_at"))
+
+    columns = read_hooks(made).columns
+
+    assert list(columns.values()) == [F("a"), F("b"), F("c"), F("d"), F("updated_at")]
+    assert not any("__" in alias for alias in columns)
+
+
+def test_columns_can_be_selected():
+    location = Concat(Value("/"), "slug", output_field=CharField())
+    made = sitemap(location=location, lastmod=F("updated_at"), priority=F("priority"))
+
+    assert "_sitemap_priority_0" in str(Product.objects.annotate(**read_hooks(made).columns).query)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "decided_by"),
+    [
+        ({}, "location"),
+        ({"location": F("slug")}, None),
+        ({"location": "/constant/", "lastmod": F("updated_at"), "priority": 0.5}, None),
+        ({"location": F("slug"), "lastmod": lambda self, item: None}, "lastmod"),
+        ({"location": F("slug"), "changefreq": lambda self, item: None}, "changefreq"),
+        (
+            {"location": F("slug"), "priority": lambda self, item: 1, "changefreq": lambda self, item: None},
+            "changefreq",
+        ),
+        ({"location": F("slug"), "i18n": True}, None),
+        ({"location": F("slug"), "get_languages_for_item": lambda self, item: ["en"]}, None),
+        ({"location": F("slug"), "i18n": True, "get_languages_for_item": lambda s, i: []}, "get_languages_for_item"),
+        ({"location": F("slug"), "changed": F("updated_at")}, None),
+    ],
+)
+def test_the_first_method_decides_that_objects_are_read(attributes, decided_by):
+    hooks = read_hooks(sitemap(**attributes))
+
+    assert hooks.decided_by == decided_by
+    assert hooks.path == ("row" if decided_by is None else "object")
+
+
+def test_a_contrib_class_is_read_by_the_same_rule():
+    class Pages(contrib.Sitemap):
+        priority = 0.5
+
+    hooks = read_hooks(Pages())
+
+    assert (hooks.priority.kind, hooks.location.kind, hooks.changed.kind) == ("constant", "method", "missing")
+    assert hooks.decided_by == "location"
+
+
+@pytest.mark.parametrize(
+    ("changed", "remedy"),
+    [
+        ("modified", r"Products\.changed must be an ORM expression such as F\('modified'\)"),
+        (datetime.date(2026, 1, 1), r"Products\.changed must be an ORM expression such as F\('updated_at'\)"),
+        (lambda self, item: item.updated_at, r"Products\.changed must be an ORM expression"),
+        (UrlFor("x", slug=F("slug")), r"Products\.changed must be an ORM expression"),
+    ],
+)
+def test_changed_must_be_an_expression(changed, remedy):
+    with pytest.raises(InvalidSitemap, match=remedy):
+        read_hooks(sitemap(changed=changed))
+
+
+def test_a_class_in_place_of_an_instance_is_named_with_its_remedy():
+    with pytest.raises(InvalidSitemap, match=r"Products\.lastmod is the class F; give an instance: F\(\.\.\.\)\."):
+        read_hooks(sitemap(lastmod=F))
+
+
+class Helper:
+    """What a method hook may use beside the item."""
+
+    default = datetime.datetime(2026, 1, 1)
+
+
+def method_of(code):
+    return eval(f"lambda self, item: {code}")  # noqa: S307 - written below
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "item.updated_at",
+        'getattr(item, "updated_at")',
+        'getattr(item, "updated_at", None)',
+        'item.updated_at if hasattr(item, "updated_at") else None',
+        "item.updated_at if item.updated_at is not None else None",
+    ],
+)
+def test_a_method_that_hands_out_a_date_column_is_seen_through(code):
+    assert plain_column(sitemap(lastmod=method_of(code)), "lastmod", Product) == "updated_at"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "item.updated_at or item.published_on",
+        "item.published_on and item.updated_at",
+        "item.updated_at if item.is_active else None",
+        "item.published_on if item.updated_at is None else item.updated_at",
+        "Helper.default if item.updated_at is None else item.updated_at",
+        'getattr(item, "modified", item.updated_at)',
+        'item.updated_at if hasattr(item, "modified") else item.published_on',
+        "max(item.updated_at, Helper.default)",
+        "min(Helper.default, item.updated_at)",
+        "item.updated_at + datetime.timedelta(days=1)",
+        "datetime.timedelta(days=1) + item.updated_at",
+        "item.updated_at.date()",
+        "item.updated_at == Helper.default and item.updated_at",
+        "item.updated_at if item.updated_at in (Helper.default,) else None",
+        "item.updated_at if str(item.updated_at) else None",
+        'item.updated_at if f"{item.updated_at}" else None',
+        'item.updated_at if "%s" % item.updated_at else None',
+        "item.updated_at if repr(item) else None",
+        "item.updated_at if item == 1 else None",
+        "item.updated_at if isinstance(item, Product) else None",
+        "item.updated_at if isinstance(item.updated_at, datetime.datetime) else None",
+        "item.updated_at if item else None",
+        'item["updated_at"]',
+        "item.get_date()",
+        'item.tags.latest("updated_at")',
+        "Article.objects.filter(pk=item.pk).first()",
+        "Article.objects.filter(title=item.name).first()",
+        'item.__dict__["updated_at"]',
+        'vars(item).get("updated_at")',
+        "item._meta",
+        "item",
+        "None",
+        "Helper.default",
+        "1 / 0",
+        "item.name",
+        "item.is_active",
+        "item.get_modified",
+        "item.tags",
+    ],
+)
+def test_a_method_that_does_anything_else_is_not(code):
+    assert plain_column(sitemap(lastmod=method_of(code)), "lastmod", Product) is None
+
+
+def _swallowed(self, item):
+    try:
+        return item.updated_at.date()
+    except (AttributeError, TypeError):
+        return item.updated_at
+
+
+def _other_attribute_swallowed(self, item):
+    try:
+        return item.updated_at if item.is_active else None
+    except TypeError:
+        return item.updated_at
+
+
+def _hashed(self, item):
+    try:
+        return {item.updated_at: None}[item.updated_at]
+    except TypeError:
+        return item.updated_at
+
+
+def _assigned(self, item):
+    item.updated_at = Helper.default
+    return item.updated_at
+
+
+def _without_item(self):
+    return self.updated_at
+
+
+@pytest.mark.parametrize("method", [_swallowed, _other_attribute_swallowed, _hashed, _assigned, _without_item])
+def test_a_method_that_swallows_what_went_wrong_is_not_either(method):
+    assert plain_column(sitemap(lastmod=method), "lastmod", Product) is None
+
+
+def test_the_date_field_of_a_generic_sitemap_is_seen_through():
+    made = contrib.GenericSitemap({"queryset": Product.objects.all(), "date_field": "updated_at"})
+
+    assert plain_column(made, "lastmod", Product) == "updated_at"
+
+
+def test_looking_at_a_method_asks_no_database():
+    # Without the django_db mark every query raises; this one would be asked with what stands for the object.
+    method = plain_column(sitemap(base=Sitemap, lastmod=lambda s, i: Article.objects.get(pk=i.pk)), "lastmod", Product)
+
+    assert method is None

@@ -1,0 +1,236 @@
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.db.models import F
+from django.template.loader import render_to_string
+from django.test import RequestFactory
+from django.utils import timezone
+from django.utils.translation import get_language
+from hypothesis import given
+from hypothesis import strategies as st
+
+import strategies
+from samples import make_products, section_of, text_of
+from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, Video, registry, views
+from sitemaps_plus.errors import InvalidSitemap, StrictError
+from sitemaps_plus.hooks import read_hooks
+from sitemaps_plus.pages import render_page
+from test_templates import written
+from testapp.models import Product
+from xml_checks import validate
+
+pytestmark = pytest.mark.django_db
+
+NAMES = {
+    "image": "http://www.google.com/schemas/sitemap-image/1.1",
+    "video": "http://www.google.com/schemas/sitemap-video/1.1",
+    "news": "http://www.google.com/schemas/sitemap-news/0.9",
+    "xhtml": "http://www.w3.org/1999/xhtml",
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_sitemaps", {})
+
+
+def found(document: bytes, path: str) -> list[str | None]:
+    return [element.text for element in validate(document).iterfind(f".//{path}", NAMES)]
+
+
+class Declared(ModelSitemap):
+    queryset = Product.objects.all()
+    location = "/product/"
+    images = [Image(loc=F("file")), Image(loc="/logo.png")]
+    videos = Video(
+        thumbnail_loc="/thumb.png",
+        title=F("name"),
+        description="All about it",
+        content_loc="https://cdn.example.net/film.mp4",
+        duration=timedelta(minutes=2),
+    )
+    news = News(name="The Times", language="en", title=F("name"), publication_date=F("updated_at"))
+    hreflang = [Alternate(hreflang="de", href="https://example.de/")]
+
+
+class Methods(Declared):
+    def images(self, item: Any) -> list[Image]:
+        return [Image(loc=item.file), Image(loc="/logo.png")] if item.file else [Image(loc="/logo.png")]
+
+    def videos(self, item: Any) -> Iterator[Video]:
+        yield Video(
+            thumbnail_loc="/thumb.png",
+            title=item.name,
+            description="All about it",
+            content_loc="https://cdn.example.net/film.mp4",
+            duration=120,
+        )
+
+    def news(self, item: Any) -> News:
+        return News(name="The Times", language="en", title=item.name, publication_date=item.updated_at)
+
+    def hreflang(self, item: Any) -> Alternate:
+        return Alternate(hreflang="de", href="https://example.de/")
+
+
+class ContribMethods(contrib.Sitemap):
+    location = "/product/"
+    images, videos, news, hreflang = Methods.images, Methods.videos, Methods.news, Methods.hreflang
+
+    def items(self) -> Any:
+        return Product.objects.all()
+
+
+def test_all_four_stand_on_one_url() -> None:
+    make_products(1, file="photo.jpg", updated_at=timezone.now())
+
+    document = text_of(render_page(section_of(Declared), 1))
+
+    assert found(document, "image:loc") == ["https://example.com/photo.jpg", "https://example.com/logo.png"]
+    assert found(document, "video:title") == found(document, "news:title") == ["Product 1"]
+    assert found(document, "video:duration") == ["120"]
+    assert len(found(document, "xhtml:link")) == 1
+
+
+@pytest.mark.parametrize("made_by", [Methods, ContribMethods])
+def test_methods_give_the_bytes_of_declared_values(made_by: Any) -> None:
+    make_products(1, file="photo.jpg", updated_at=timezone.now())
+
+    assert read_hooks(Declared()).path == "row"
+    assert read_hooks(made_by()).path == "object"
+    assert text_of(render_page(section_of(made_by), 1)) == text_of(render_page(section_of(Declared), 1))
+
+
+def test_an_empty_photo_is_no_image_and_no_error() -> None:
+    make_products(1, file="")
+
+    document = render_page(section_of(Declared), 1)
+
+    assert found(text_of(document), "image:loc") == ["https://example.com/logo.png"]
+    assert document.report.dropped == 0
+
+
+def test_a_broken_image_is_missed_alone_and_reported() -> None:
+    class Products(Methods):
+        def images(self, item: Any) -> Any:
+            return [Image(loc="/a.png"), Image(loc="ftp://example.com/b.png"), "/c.png", None, Image(loc="/d.png")]
+
+    make_products(1, updated_at=timezone.now())
+
+    document = render_page(section_of(Products), 1, strict=False)
+
+    assert found(text_of(document), "image:loc") == ["https://example.com/a.png", "https://example.com/d.png"]
+    problems = {(problem.hook, problem.code) for problem in document.report.problems}
+    assert problems == {("images", "E-FIELD-TYPE"), ("images", "E-URL-SCHEME")}
+    with pytest.raises(StrictError, match="images"):
+        render_page(section_of(Products), 1, strict=True)
+
+
+def test_a_hook_that_raises_leaves_the_url_and_the_others() -> None:
+    class Products(Methods):
+        def images(self, item: Any) -> Any:
+            raise RuntimeError("no photos today")
+
+    make_products(1, updated_at=timezone.now())
+
+    document = render_page(section_of(Products), 1, strict=False)
+
+    assert found(text_of(document), "video:title") == ["Product 1"]
+    assert "no photos today" in document.report.problems[0].reason
+
+
+def test_an_old_article_keeps_its_url_without_news() -> None:
+    make_products(1, updated_at=timezone.now() - timedelta(days=2, seconds=5))
+
+    document = text_of(render_page(section_of(Declared), 1))
+
+    assert found(document, "news:news") == []
+    assert len(validate(document)) == 1
+
+
+def test_a_page_with_news_holds_1000_urls() -> None:
+    assert section_of(Declared).urls_limit == 1000
+
+
+def test_values_are_needed_not_strings() -> None:
+    class Products(ModelSitemap):
+        queryset = Product.objects.all()
+        images = ["/logo.png"]
+
+    with pytest.raises(InvalidSitemap, match=r"Products\.images .* images = \[Image"):
+        read_hooks(Products())
+
+
+def test_each_language_of_a_row_has_the_images() -> None:
+    class Products(ModelSitemap):
+        queryset = Product.objects.all()
+        i18n = alternates = True
+        languages = ["en", "de"]
+        images = Image(loc=F("file"))
+
+        def location(self, item: Any) -> str:
+            return f"/{get_language()}/{item.slug}/"
+
+    make_products(1, file="photo.jpg")
+
+    document = text_of(render_page(section_of(Products), 1))
+
+    assert found(document, "image:loc") == ["https://example.com/photo.jpg"] * 2
+    assert len(found(document, "xhtml:link")) == 4
+
+
+@pytest.mark.parametrize("made_by", [Declared, Methods, ContribMethods])
+def test_the_classic_views_show_them_too(made_by: Any) -> None:
+    make_products(1, file="photo.jpg", updated_at=timezone.now())
+
+    response: Any = views.sitemap(RequestFactory().get("/sitemap.xml"), {"products": made_by}).render()
+
+    assert found(response.content, "image:loc") == ["http://example.com/photo.jpg", "http://example.com/logo.png"]
+    assert found(response.content, "video:title") == found(response.content, "news:title") == ["Product 1"]
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "location": st.just("https://example.com/page/"),
+            "images": st.lists(strategies.images(), max_size=2),
+            "videos": st.lists(strategies.videos(), max_size=2),
+            "news": st.none() | strategies.news(),
+        }
+    )
+)
+def test_the_tags_give_the_bytes_of_the_writer(info: dict[str, Any]) -> None:
+    rendered = render_to_string("sitemap.xml", {"urlset": [info]}).encode()
+
+    assert b"".join(rendered.splitlines(True)[2:]) == b"".join(written([info]).splitlines(True)[2:])
+    validate(rendered)
+
+
+def test_a_sitemap_without_media_costs_nothing_more() -> None:
+    class Plain(Sitemap):
+        def items(self) -> list[str]:
+            return ["/"]
+
+        def location(self, item: str) -> str:
+            return item
+
+    assert section_of(Plain).prefixes == {}
+    assert read_hooks(Plain()).media == ()
+
+
+def test_deprecated_elements_are_written_when_asked_for() -> None:
+    class Products(ModelSitemap):
+        queryset = Product.objects.all()
+        location = "/product/"
+        images = Image(loc="/a.png", caption="A picture")
+
+    class Asked(Products):
+        emit_deprecated = True
+
+    make_products(1, updated_at=datetime(2026, 1, 1, tzinfo=UTC))
+
+    assert found(text_of(render_page(section_of(Products), 1)), "image:caption") == []
+    assert found(text_of(render_page(section_of(Asked), 1)), "image:caption") == ["A picture"]

@@ -1,0 +1,285 @@
+import subprocess
+import sys
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.db.models import F, Max
+
+from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, register
+from sitemaps_plus.errors import InvalidSitemap, PageNotFound, SitemapError
+from sitemaps_plus.registry import Registry, registry
+from testapp.models import Article, Product
+
+
+@pytest.fixture(autouse=True)
+def _nothing_registered(monkeypatch):
+    monkeypatch.setattr(registry, "_sitemaps", {})
+
+
+class Products(ModelSitemap):
+    queryset = Product.objects.all()
+
+
+class Pages(Sitemap):
+    def items(self):
+        return ["/", "/about/"]
+
+
+class ContribPages(contrib.Sitemap):
+    def items(self):
+        return ["/", "/about/"]
+
+
+def test_register_is_a_decorator_that_leaves_the_class_as_it_is():
+    @register("products")
+    class Decorated(ModelSitemap):
+        queryset = Product.objects.all()
+
+    assert registry["products"] is Decorated
+    assert issubclass(Decorated, ModelSitemap)
+
+
+def test_register_is_a_call_that_returns_the_class():
+    assert register("products", Products) is Products
+    assert registry["products"] is Products
+
+
+@pytest.mark.parametrize(
+    "sitemap",
+    [
+        Products,
+        Pages,
+        ContribPages,
+        ContribPages(),
+        contrib.GenericSitemap({"queryset": Product.objects.all()}),
+        GenericSitemap({"queryset": Product.objects.all(), "date_field": "updated_at"}, priority=0.5),
+    ],
+)
+def test_classes_and_instances_of_both_worlds_can_be_registered(sitemap):
+    register("section", sitemap)
+
+    made = registry.make("section", "the site")
+
+    assert isinstance(made, contrib.Sitemap)
+    assert made.site == "the site"
+
+
+def test_sections_keep_the_order_of_registration():
+    register("b", Pages)
+    register("a", Products)
+
+    assert list(registry) == ["b", "a"]
+    assert len(registry) == 2
+    assert "a" in registry
+    assert "c" not in registry
+
+
+@pytest.mark.parametrize("given", [Pages, Pages()])
+def test_each_plan_gets_an_instance_of_its_own(given):
+    register("pages", given)
+
+    first, second = registry.make("pages", 1), registry.make("pages", 2)
+    first.found = "something"
+
+    assert (first.site, second.site) == (1, 2)
+    assert not hasattr(second, "found")
+    assert not hasattr(given, "found")
+    assert given.site is None
+
+
+def test_a_section_can_be_taken_out():
+    register("pages", Pages)
+
+    registry.unregister("pages")
+
+    assert "pages" not in registry
+    with pytest.raises(PageNotFound, match="Registered: none at all"):
+        registry.unregister("pages")
+
+
+def test_an_unknown_label_is_answered_with_the_known_ones():
+    register("pages", Pages)
+    register("products", Products)
+
+    with pytest.raises(PageNotFound, match=r"no sitemap section 'news'\. Registered: pages, products\."):
+        registry["news"]
+
+
+@pytest.mark.parametrize("label", ["a", "products", "my-products", "my_products", "2026a", "a1", "a-1b", "a" * 100])
+def test_labels_are_lower_case_words(label):
+    assert register(label, Pages) is Pages
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["", "Products", "a b", "a.b", "a/b", "ä", "-a", "a-", "a--b", "_a", "a\n", "%", "a" * 101],
+)
+def test_other_labels_are_refused_with_what_is_allowed(label):
+    with pytest.raises(InvalidSitemap, match="at most 100 lower-case letters, digits, hyphens and underscores"):
+        register(label, Pages)
+
+
+@pytest.mark.parametrize("label", ["1", "2026", "products-1", "a-b-007"])
+def test_a_label_that_ends_like_a_page_is_refused(label):
+    with pytest.raises(InvalidSitemap, match=r"reads as a page number.*Put a letter behind the digits"):
+        register(label, Pages)
+
+
+def test_a_forgotten_label_is_refused_at_once():
+    with pytest.raises(InvalidSitemap, match=r'register\(\) takes a label first, as in @register\("products"\)'):
+
+        @register
+        class Forgotten(Sitemap):
+            pass
+
+
+def test_a_bad_label_is_refused_before_the_class_is_made():
+    with pytest.raises(InvalidSitemap, match="cannot be a label"):
+        register("No")
+
+
+@pytest.mark.parametrize("thing", [object, object(), "shop.ProductSitemap", Product, lambda: None])
+def test_what_is_no_sitemap_is_refused_with_what_to_derive_from(thing):
+    with pytest.raises(InvalidSitemap, match=r"registered as 'x', is no Sitemap\. Derive it from sitemaps_plus"):
+        register("x", thing)
+
+
+def test_a_label_is_taken_once():
+    register("pages", Pages)
+
+    with pytest.raises(
+        InvalidSitemap, match=r"'pages' is taken by \w*\.?test_registry\.Pages; register .*Products under"
+    ):
+        register("pages", Products)
+
+
+def test_the_same_class_may_have_two_labels_and_be_registered_twice():
+    register("pages", Pages)
+    register("pages", Pages)
+    register("others", Pages)
+
+    assert list(registry) == ["pages", "others"]
+
+
+def test_a_class_whose_module_is_loaded_again_replaces_itself():
+    again = type("Pages", (Sitemap,), {"__module__": Pages.__module__})
+    register("pages", Pages)
+
+    register("pages", again)
+
+    assert registry["pages"] is again
+
+
+def test_a_function_that_makes_classes_does_not_replace_them_silently():
+    def made():
+        class Made(Sitemap):
+            pass
+
+        return Made
+
+    register("made", made())
+
+    with pytest.raises(InvalidSitemap, match="'made' is taken"):
+        register("made", made())
+
+
+@pytest.mark.parametrize("cls", [contrib.GenericSitemap, GenericSitemap], ids=["contrib", "ours"])
+def test_a_class_that_needs_arguments_is_refused_with_the_remedy(cls):
+    with pytest.raises(InvalidSitemap, match=r"register an instance, GenericSitemap\(\.\.\.\)"):
+        register("generic", cls)
+
+
+def test_a_model_sitemap_needs_rows():
+    class Empty(ModelSitemap):
+        pass
+
+    with pytest.raises(InvalidSitemap, match=r"Empty has no rows: set queryset = .*, or override get_queryset\(\)"):
+        register("empty", Empty)
+    with pytest.raises(InvalidSitemap, match="Empty has no rows"):
+        Empty().items()
+
+
+def test_a_model_is_no_queryset():
+    class Wrong(ModelSitemap):
+        queryset = Product
+
+    with pytest.raises(InvalidSitemap, match=r"set queryset = Product\.objects\.all\(\)"):
+        register("wrong", Wrong)
+
+
+@pytest.mark.parametrize("name", ["get_queryset", "items"])
+def test_rows_may_come_from_either_method(name):
+    register("own", type("Own", (ModelSitemap,), {name: lambda self: Product.objects.all()}))
+
+    assert registry.make("own", None).items().model is Product
+
+
+def test_a_news_sitemap_needs_its_date_field():
+    class News(NewsSitemap):
+        queryset = Article.objects.all()
+
+    with pytest.raises(InvalidSitemap, match=r'News needs date_field = "published_at"'):
+        register("news", News)
+
+
+@pytest.mark.parametrize("base", [Sitemap, contrib.Sitemap], ids=["ours", "contrib"])
+@pytest.mark.parametrize("hook", ["location", "lastmod", "priority", "changefreq", "changed"])
+def test_an_expression_without_a_queryset_is_refused_with_the_remedy(base, hook):
+    sitemap = type("Listed", (base,), {hook: F("updated_at"), "items": lambda self: []})
+
+    with pytest.raises(
+        InvalidSitemap, match=rf"Listed\.{hook} is an ORM expression, .* Derive Listed from ModelSitemap"
+    ):
+        register("listed", sitemap)
+
+
+@pytest.mark.parametrize("hook", ["location", "lastmod", "priority", "changefreq", "changed"])
+def test_an_expression_on_rows_is_accepted(hook):
+    register("products", type("Expressed", (Products,), {hook: Max("updated_at")}))
+    register("generic", type("Own", (GenericSitemap,), {hook: F("name")})({"queryset": Product.objects.all()}))
+
+    assert len(registry) == 2
+
+
+def test_every_refusal_is_an_error_of_this_package():
+    assert issubclass(InvalidSitemap, SitemapError)
+    assert issubclass(InvalidSitemap, TypeError)
+
+
+def test_a_registry_of_ones_own_is_apart_from_the_projects():
+    own = Registry()
+    own.register("pages", Pages)
+
+    assert "pages" in own
+    assert "pages" not in registry
+
+
+def test_public_names_need_no_settings_and_no_models():
+    code = (
+        "import sitemaps_plus, sys\n"
+        "assert all(hasattr(sitemaps_plus, name) for name in sitemaps_plus.__all__)\n"
+        "assert 'sitemaps_plus.models' not in sys.modules\n"
+        "class Pages(sitemaps_plus.Sitemap):\n"
+        "    def items(self): return ['/']\n"
+        "    def location(self, item): return item\n"
+        "sitemaps_plus.register('pages', Pages)\n"
+        "print(*sorted(sitemaps_plus.__all__))\n"
+    )
+    environment = {"PATH": "", "PYTHONPATH": ":".join(filter(None, sys.path))}
+
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+
+    assert run.stderr == ""
+    assert run.stdout.split() == [
+        "Alternate",
+        "GenericSitemap",
+        "Image",
+        "ModelSitemap",
+        "News",
+        "NewsSitemap",
+        "Sitemap",
+        "UrlFor",
+        "Video",
+        "register",
+        "registry",
+    ]

@@ -1,0 +1,92 @@
+import logging
+
+import pytest
+
+from sitemaps_plus.errors import InvalidEntry, StrictError
+from sitemaps_plus.reports import KEPT, Problem, Report
+
+BAD = InvalidEntry("E-URL-EMPTY", "The URL is None.")
+
+
+def test_a_row_left_out_is_counted_with_key_hook_and_reason() -> None:
+    report = Report("products")
+
+    report.leave_out(5, "location", BAD)
+
+    assert report.left_out == 1
+    assert report.problems == [Problem("products", "5", "location", "E-URL-EMPTY", "The URL is None. [E-URL-EMPTY]")]
+
+
+def test_an_error_of_a_hook_is_told_by_its_type() -> None:
+    report = Report("products")
+
+    report.drop(5, "lastmod", ZeroDivisionError("division by zero"))
+
+    assert (report.problems[0].code, report.problems[0].reason) == (
+        "ZeroDivisionError",
+        "ZeroDivisionError: division by zero",
+    )
+
+
+def test_each_hook_and_code_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    report = Report("products")
+
+    for key in range(5):
+        report.leave_out(key, "location", BAD)
+        report.drop(key, "lastmod", BAD)
+        report.drop(key, "lastmod", KeyError("x"))
+        report.warn(key, "location", "W-URL-FRAGMENT", "The fragment was left out.")
+
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        "location of 0 was left out: The URL is None. [E-URL-EMPTY]",
+        "lastmod of 0 was dropped: The URL is None. [E-URL-EMPTY]",
+        "lastmod of 0 was dropped: KeyError: 'x'",
+        "location of 0 is questionable: The fragment was left out. [W-URL-FRAGMENT]",
+    ]
+    assert {(record.name, record.levelno) for record in caplog.records} == {("sitemaps_plus", logging.WARNING)}
+    assert (report.left_out, report.dropped, report.warned) == (5, 10, 5)
+
+
+def test_strict_raises_for_what_is_missing_and_not_for_warnings() -> None:
+    report = Report("products", strict=True)
+
+    report.warn(5, "location", "W-URL-FRAGMENT", "The fragment was left out.")
+    with pytest.raises(StrictError, match=r"'products': location of 5 was left out: .*E-URL-EMPTY"):
+        report.leave_out(5, "location", BAD)
+    with pytest.raises(StrictError, match=r"lastmod of 5 was dropped"):
+        report.drop(5, "lastmod", BAD)
+
+
+def test_problems_are_kept_up_to_a_bound() -> None:
+    report = Report("products")
+
+    for key in range(KEPT + 50):
+        report.leave_out(key, "location", BAD)
+
+    assert len(report.problems) == KEPT
+    assert report.left_out == KEPT + 50
+
+
+def test_long_and_many_lined_texts_become_one_short_line(caplog: pytest.LogCaptureFixture) -> None:
+    report = Report("products")
+
+    report.drop("a\nb\x1b[31m", "lastmod", ValueError("x" * 10_000 + "\n"))
+
+    assert report.problems[0].key == r"a\nb\x1b[31m"
+    assert len(report.problems[0].reason) == 500
+    assert "\n" not in caplog.records[0].getMessage()
+
+
+def test_reports_of_several_pages_add_up() -> None:
+    whole, part = Report("products"), Report("products")
+    for key in range(KEPT - 1):
+        whole.leave_out(key, "location", BAD)
+    part.leave_out("a", "location", BAD)
+    part.drop("b", "lastmod", BAD)
+    part.warn("c", "location", "W-URL-FRAGMENT", "The fragment was left out.")
+
+    whole.merge(part)
+
+    assert (whole.left_out, whole.dropped, whole.warned) == (KEPT, 1, 1)
+    assert len(whole.problems) == KEPT
+    assert whole.problems[-1].key == "a"

@@ -1,0 +1,1 @@
+"""A small Django app whose models, URLs and sitemaps the tests use."""

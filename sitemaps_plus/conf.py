@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from django.conf import settings as django_settings
 
@@ -33,8 +33,11 @@ class Settings:
     PROFILE: str = "default"
     """Search engine whose narrower limits every page keeps: ``default yandex baidu naver``."""
 
+    HREFLANG: Mapping[str, str | None] = field(default_factory=dict)
+    """What ``hreflang`` says for a language of ``LANGUAGES``: ``{"es-419": "es"}``; None for no link to it."""
 
-NAMES = tuple(field.name for field in fields(Settings))
+
+NAMES = tuple(one.name for one in fields(Settings))
 
 
 def get_settings() -> Settings:

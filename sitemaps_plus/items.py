@@ -13,12 +13,12 @@ from django.conf import settings
 from django.core.exceptions import FieldError
 from django.db.models import Count, FileField, Max, Model, QuerySet
 from django.db.models.query import RawQuerySet
-from django.urls import get_script_prefix
 from django.utils import timezone
 
 from sitemaps_plus.dates import as_datetime
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
 from sitemaps_plus.hooks import MEDIA, Expression, has_languages_per_item, plain_column, read_hooks
+from sitemaps_plus.languages import without_language
 from sitemaps_plus.reports import Report
 from sitemaps_plus.text import shown
 
@@ -265,13 +265,3 @@ def absolute(base: str, location: Any) -> str:
             f"The location {shown(location)} is no address; give a path that begins with '/', or an absolute URL.",
         )
     return text if _SCHEME.match(text) else base + text
-
-
-def without_language(url: str, language: str) -> str:
-    """Return `url` without `language` as the first segment of its path (behind the script prefix)."""
-    scheme, separator, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    before = get_script_prefix().lstrip("/")
-    if slash and path.startswith(f"{before}{language}/"):
-        path = before + path[len(before) + len(language) + 1 :]
-    return f"{scheme}{separator}{host}{slash}{path}"

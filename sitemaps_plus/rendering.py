@@ -13,7 +13,7 @@ from django.utils import translation
 
 from sitemaps_plus.entries import Cleaner, Entry, Group, Link
 from sitemaps_plus.hooks import Getter, Hook, Values
-from sitemaps_plus.items import without_language
+from sitemaps_plus.languages import without_language
 from sitemaps_plus.media import extras
 from sitemaps_plus.sections import Section
 from sitemaps_plus.text import shown

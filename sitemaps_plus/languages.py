@@ -1,0 +1,78 @@
+"""Turn what projects say of languages into codes: for ``hreflang``, for the URLs of a row, for ``x-default``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.urls import get_script_prefix
+
+from sitemaps_plus.codes import check_hreflang
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.text import shown
+
+_CODE = re.compile(r"[A-Za-z0-9]+(?:[-_@][A-Za-z0-9]+)*")
+_BETWEEN = re.compile(r"[\s,;]+")
+
+
+def hreflang_of(language: str) -> str | None:
+    """Return the ``hreflang`` of a language of Django's, in canonical case: ``zh-hans`` gives ``zh-Hans``.
+
+    ``SITEMAPS_PLUS["HREFLANG"]`` goes first: ``{"es-419": "es"}``; None there means that the language has none. Raises
+    InvalidEntry for a code that search engines do not know (G-HRF).
+    """
+    code = get_settings().HREFLANG.get(language, language)
+    return None if code is None else check_hreflang(code)
+
+
+def languages_in(given: Any) -> list[str]:
+    """Return the languages that a row names: codes in a list, or in one text with commas; each once.
+
+    Raises ValueError for what is no code of ``LANGUAGES``.
+    """
+    if given is None:
+        return []
+    parts: Iterable[Any] = filter(None, _BETWEEN.split(given)) if isinstance(given, str) else given
+    codes = list(dict.fromkeys(parts))
+    for code in codes:
+        if not (isinstance(code, str) and _CODE.fullmatch(code)):
+            raise ValueError(f"{shown(code)} is no language code; return codes of LANGUAGES.")
+    return codes
+
+
+def same_language(one: Any, other: Any) -> bool:
+    """Return whether two codes mean the same language: ``pt_BR`` and ``pt-br`` do."""
+    return _plain(one) == _plain(other)
+
+
+def x_default_of(given: Any, hrefs: Mapping[str, str]) -> str | None:
+    """Return the address of ``x-default`` for a row with the addresses `hrefs` by language, or None for none.
+
+    `given` is True for the address of ``LANGUAGE_CODE`` without its prefix, as in Django; a language for the address
+    in it; or an address.
+    """
+    if given is None or given is False or given == "":
+        return None
+    default = settings.LANGUAGE_CODE
+    if given in (True, 1):
+        return without_language(hrefs[default], default) if default in hrefs else None
+    text = str(given)
+    if _CODE.fullmatch(text):
+        return next((href for code, href in hrefs.items() if same_language(code, text)), None)
+    return text
+
+
+def without_language(url: str, language: str) -> str:
+    """Return `url` without `language` as the first segment of its path (behind the script prefix)."""
+    scheme, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    before = get_script_prefix().lstrip("/")
+    if slash and path.startswith(f"{before}{language}/"):
+        path = before + path[len(before) + len(language) + 1 :]
+    return f"{scheme}{separator}{host}{slash}{path}"
+
+
+def _plain(code: Any) -> str:
+    return str(code).replace("_", "-").lower()

@@ -6,7 +6,8 @@ One pipeline, imports upward only::
     addresses  dates  text  codes  reports         plain Python: what an entry may be
     fields  declared  values  video  entries       plain Python: images, videos, news
     elements  video_element  extensions            plain Python: their XML
-    hooks  url_for  media  items                   what hooks give
+    languages  hooks  url_for                      what hooks give
+    per_language  related  siblings  media  items  rows of other tables, other languages, media
     sitemaps  registry                             declare (no models)
     origin  keys  sections  models                 one section of one site; state; scheme and host
     plans  freshness  paging                       plan: which rows on which page, which pages changed
@@ -16,7 +17,10 @@ One pipeline, imports upward only::
     views  classic  urls  checks  management       deliver and watch
 """
 
+from sitemaps_plus.per_language import PerLanguage
 from sitemaps_plus.registry import register, registry
+from sitemaps_plus.related import Related
+from sitemaps_plus.siblings import Siblings
 from sitemaps_plus.sitemaps import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.url_for import UrlFor
 from sitemaps_plus.values import Alternate, Image, News
@@ -31,6 +35,9 @@ __all__ = [
     "ModelSitemap",
     "News",
     "NewsSitemap",
+    "PerLanguage",
+    "Related",
+    "Siblings",
     "Sitemap",
     "UrlFor",
     "Video",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from sitemaps_plus.dates import as_datetime, format_date
 from sitemaps_plus.entries import MAX_URLS, Cleaner, Group
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.items import key_of, latest_lastmod, lazy_items, url_infos
+from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.media import url_prefixes
 from sitemaps_plus.origin import parse_origin
 from sitemaps_plus.rendering import url_info_group
@@ -238,7 +239,11 @@ def _urlset(infos: Iterable[dict[str, Any]], origin: Origin) -> bytes:
     infos = list(infos)
     report, tally = Report("urlset"), Tally()
     cleaner = _Cleaner(
-        scope=Scope(origin=origin), tz=timezone.get_default_timezone(), now=datetime.now(UTC), report=report
+        scope=Scope(origin=origin),
+        tz=timezone.get_default_timezone(),
+        now=datetime.now(UTC),
+        report=report,
+        hreflang=cache(hreflang_of),
     )
     written = write_urlset(
         _groups(infos, cleaner), prefixes=url_prefixes(infos), report=report, tally=tally, as_given=True

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sitemaps_plus.addresses import MAX_LOC, Scope, check_scope, normalize
+from sitemaps_plus.codes import check_hreflang
 from sitemaps_plus.dates import as_datetime, format_date
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.reports import Report
-from sitemaps_plus.text import check_changefreq, format_priority, shown
+from sitemaps_plus.text import check_changefreq, format_priority
 
 MAX_URLS = 50_000
 """URLs in one page and pages in one index (sitemaps.org, "Sitemap index files")."""
@@ -57,6 +58,8 @@ class Entry(NamedTuple):
     links: Sequence[Link] = ()
     extra: str = ""
     """Images, videos and news as finished XML."""
+    given: Mapping[str, Any] | None = None
+    """The object and what its hooks gave, where a template of the project wants them."""
 
 
 class Group(NamedTuple):
@@ -67,8 +70,6 @@ class Group(NamedTuple):
 
 
 _DOTS = re.compile(r"/\.\.?(?:/|$)")
-# ISO 639-1, a script, a region (Google, "Localized versions"), and the one name that is no language.
-_HREFLANG = re.compile(r"[A-Za-z]{2}(?:-[A-Za-z]{4})?(?:-[A-Za-z]{2})?|[xX]-[dD][eE][fF][aA][uU][lL][tT]")
 
 _priority = lru_cache(maxsize=256, typed=True)(format_priority)
 _changefreq = lru_cache(maxsize=64, typed=True)(check_changefreq)
@@ -101,6 +102,8 @@ class Cleaner:
     now: datetime
     report: Report
     profile: Profile = PROFILES["default"]
+    hreflang: Callable[[str], str | None] = check_hreflang
+    """Makes the ``hreflang`` of a language, None where it has none."""
     newest: Newest = field(default_factory=Newest)
     """The newest lastmod seen so far."""
 
@@ -119,13 +122,26 @@ class Cleaner:
             )
         return url
 
-    def link(self, key: object, hreflang: object, href: object) -> Link | None:
-        """Return the link to another language of a row, which may be on another host, or None if it breaks a rule."""
+    def links(self, key: object, hrefs: Iterable[tuple[object, object]]) -> list[Link]:
+        """Return the links to a row in other languages, which may be on other hosts; none to those that break a rule.
+
+        Each is given as its language and address; of two for one ``hreflang`` the first one counts.
+        """
+        found: dict[str, Link] = {}
+        for language, href in hrefs:
+            link = self._link(key, language, href)
+            if link is None:
+                continue
+            if found.setdefault(link.hreflang, link).href != link.href:
+                said = f"{link.href} is a second address for hreflang {link.hreflang!r}; the first one is linked."
+                self.report.drop(key, "alternates", InvalidEntry("E-HREFLANG-REPEATED", said))
+        return list(found.values())
+
+    def _link(self, key: object, language: object, href: object) -> Link | None:
         try:
-            code = str(hreflang)
-            if not _HREFLANG.fullmatch(code):
-                said = f"{shown(hreflang)} is no hreflang: two letters, perhaps a script and a region (pt-BR)."
-                raise InvalidEntry("E-HREFLANG", said)
+            code = self.hreflang(str(language))
+            if code is None:
+                return None
             url = normalize(
                 href,
                 origin=self.scope.origin,

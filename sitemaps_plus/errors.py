@@ -14,6 +14,10 @@ class InvalidEntry(SitemapError, ValueError):
         """The rule's name, for example ``E-URL-LENGTH``."""
 
 
+class NotTranslated(InvalidEntry):
+    """A row has no page in one of the languages."""
+
+
 class InvalidSitemap(SitemapError, TypeError):
     """A Sitemap class is declared in a way that cannot work."""
 

@@ -6,21 +6,26 @@ object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
-from django.db.models import DateField
+from django.conf import settings
+from django.db.models import DateField, QuerySet
 
 from sitemaps_plus.errors import InvalidSitemap
+from sitemaps_plus.languages import same_language
 
 HOOKS = ("location", "lastmod", "changefreq", "priority")
 """The hooks whose values are shown."""
 
 MEDIA = ("hreflang", "images", "videos", "news")
 """The hooks that give values with tags of their own: one, or a list."""
+
+LANGUAGE_HOOKS = ("languages", "x_default")
+"""The hooks that say which languages a row has, and which address is for all others."""
 
 Kind = Literal["missing", "constant", "expression", "declared", "method"]
 Values = Sequence[Any]
@@ -47,6 +52,52 @@ class Declared(Protocol):
         """Return the function from the expressions' values to the finished value."""
 
 
+class Member(NamedTuple):
+    """One row of a cluster of rows that say the same in several languages."""
+
+    cluster: Any
+    row: Any
+    """The row's primary key."""
+    language: str
+    loc: str
+    x_default: Any
+    """What the hook of that name gives for the row."""
+
+
+class Reader(Protocol):
+    """What the loader of a column may ask of the section whose rows are read."""
+
+    @property
+    def rows(self) -> QuerySet[Any]:
+        """All rows of the section."""
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """The languages that its rows may have."""
+
+    def members(self, clusters: Iterable[Any]) -> Iterable[Member]:
+        """Yield the rows of `clusters` that have an address, in the order of the key."""
+
+
+Loader = Callable[[Sequence[Any], Reader], Sequence[Any]]
+"""Called with the values of a column in some rows; returns what the hooks see in their place."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """An expression, and what is to be known of its values."""
+
+    expression: Any
+    language: str | None = None
+    """The only language in which it is needed."""
+    load: Loader | None = None
+    """Turns the values of many rows into what the hooks see."""
+
+    def resolve_expression(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the expression bound to a query."""
+        return self.expression.resolve_expression(*args, **kwargs)
+
+
 @dataclass(frozen=True, slots=True)
 class Several:
     """Several declared values of one hook; a broken one comes as the error that it raised."""
@@ -66,17 +117,29 @@ class Several:
         builds = [(value.builder(), len(value.expressions())) for value in self.values]
 
         def build(values: Values) -> list[Any]:
-            row = iter(values)
-            return [_attempt(one, list(islice(row, size))) for one, size in builds]
+            row, made = iter(values), []
+            for one, size in builds:
+                found = attempt(one, list(islice(row, size)))
+                made += found if isinstance(found, list) else [found]
+            return made
 
         return build
 
 
-def _attempt(build: Callable[[Values], Any], values: Values) -> Any:
+def attempt(build: Callable[[Values], Any], values: Values) -> Any:
+    """Return what `build` makes of `values`, or the error that it raises: the other values must not suffer."""
     try:
         return build(values)
-    except Exception as error:  # the other values of the row must not suffer
+    except Exception as error:  # user code of any kind
         return error
+
+
+def depends_on_language(value: Any) -> bool:
+    """Return whether a declared value gives another thing in each language."""
+    columns = value.expressions().values() if isinstance(value, Declared) else ()
+    return bool(getattr(value, "is_per_language", False)) or any(
+        isinstance(column, Column) and column.language is not None for column in columns
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +151,8 @@ class Hook:
     value: Any = None
     columns: Mapping[str, Any] = field(default_factory=dict)
     """The expressions to select, by private alias."""
+    aliases: Sequence[str] = ()
+    """The aliases of all its expressions; one that the section does not need is not among `columns`."""
 
     def getter(self, position: Mapping[str, int]) -> Getter:
         """Return the function that gives this part for one row, under the language now active."""
@@ -98,8 +163,10 @@ class Hook:
             return lambda values, item, index=position[alias]: values[index]  # type: ignore[misc]
         if self.kind == "declared":
             build = self.value.builder()
-            indices = [position[alias] for alias in self.columns]
-            return lambda values, item: build([values[index] for index in indices])
+            indices = [position.get(alias) for alias in self.aliases]
+            if None in indices:
+                return lambda values, item: build([None if index is None else values[index] for index in indices])
+            return lambda values, item: build([values[index] for index in indices])  # type: ignore[index]
         return lambda values, item: self.value
 
 
@@ -115,6 +182,8 @@ class Hooks:
     videos: Hook
     news: Hook
     hreflang: Hook
+    languages: Hook
+    x_default: Hook
     changed: Hook
     decided_by: str | None = None
     """The hook that is a method, and so needs the object; None on the row path."""
@@ -137,13 +206,27 @@ class Hooks:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The expressions of all shown hooks, by private alias."""
-        return {alias: expression for hook in self.shown for alias, expression in hook.columns.items()}
+        """The expressions of all hooks that make an entry, by private alias."""
+        hooks = (*self.shown, self.languages, self.x_default)
+        return {alias: expression for hook in hooks for alias, expression in hook.columns.items()}
+
+    @property
+    def siblings(self) -> tuple[str, ...]:
+        """The aliases of cluster, row and language where rows are translations of each other, else nothing."""
+        if self.hreflang.kind != "declared":
+            return ()
+        names = dict(zip(self.hreflang.value.expressions(), self.hreflang.aliases, strict=True))
+        of = next((str(at) for at, value in enumerate(self.hreflang.value.values) if _is_siblings(value)), None)
+        return () if of is None else tuple(names[f"{of}.{part}"] for part in ("cluster", "row", "language"))
+
+
+def _is_siblings(value: Any) -> bool:
+    return bool(getattr(value, "links_rows", False))
 
 
 def read_hooks(sitemap: Any) -> Hooks:
     """Return the hooks of a Sitemap instance; raise InvalidSitemap for one that cannot work."""
-    found = {name: read_hook(sitemap, name) for name in (*HOOKS, *MEDIA, "changed")}
+    found = {name: read_hook(sitemap, name) for name in (*HOOKS, *MEDIA, *LANGUAGE_HOOKS, "changed")}
     if found["changed"].kind in ("constant", "method", "declared"):
         given = found["changed"].value
         column = given if isinstance(given, str) else "updated_at"
@@ -151,10 +234,17 @@ def read_hooks(sitemap: Any) -> Hooks:
             f"{_class_of(sitemap).__name__}.changed must be an ORM expression such as F({column!r}): "
             "the database looks for changes by it."
         )
-    decided = next((name for name in (*HOOKS, *MEDIA) if found[name].kind == "method"), None)
-    if decided is None and sitemap.i18n and has_languages_per_item(sitemap):
+    names = (*HOOKS, *MEDIA, *(LANGUAGE_HOOKS if sitemap.i18n else ()))
+    decided = next((name for name in names if found[name].kind == "method"), None)
+    if decided is None and sitemap.i18n and asks_each_item(sitemap):
         decided = "get_languages_for_item"
-    return Hooks(**found, decided_by=decided)
+    hooks = Hooks(**found, decided_by=decided)
+    if hooks.siblings and sitemap.i18n:
+        raise InvalidSitemap(
+            f"{_class_of(sitemap).__name__}.hreflang links rows that have one language each, but i18n = True gives "
+            "every row all languages. Take one of the two away."
+        )
+    return hooks
 
 
 def read_hook(sitemap: Any, name: str) -> Hook:
@@ -173,8 +263,9 @@ def read_hook(sitemap: Any, name: str) -> Hook:
     if isinstance(value, Expression):
         return Hook(name=name, kind="expression", value=value, columns={_alias(name, 0): value})
     if isinstance(value, Declared):
-        columns = {_alias(name, index): part for index, part in enumerate(value.expressions().values())}
-        return Hook(name=name, kind="declared", value=value, columns=columns)
+        parts = {_alias(name, index): part for index, part in enumerate(value.expressions().values())}
+        columns = {alias: part for alias, part in parts.items() if _is_needed(part, sitemap)}
+        return Hook(name=name, kind="declared", value=value, columns=columns, aliases=tuple(parts))
     if callable(value):
         return Hook(name=name, kind="method", value=value)
     return Hook(name=name, kind="constant", value=value)
@@ -196,9 +287,36 @@ def _alias(name: str, index: int) -> str:
     return f"_sitemap_{name}_{index}"
 
 
+def _is_needed(column: Any, sitemap: Any) -> bool:
+    """Return whether the section has the language that a column is for."""
+    if not isinstance(column, Column) or column.language is None or isinstance(sitemap, type):
+        return True
+    return any(same_language(column.language, code) for code in languages_of(sitemap))
+
+
+def languages_of(sitemap: Any) -> Sequence[str]:
+    """Return the languages that the rows of a Sitemap instance may have; its own, or those of the project."""
+    if not sitemap.i18n:
+        return (settings.LANGUAGE_CODE,)
+    if is_constant(sitemap.languages):
+        return tuple(sitemap._languages())
+    return tuple(code for code, _ in settings.LANGUAGES)
+
+
 def has_languages_per_item(sitemap: Any) -> bool:
+    """Return whether each row says which languages it has."""
+    return asks_each_item(sitemap) or not is_constant(getattr(sitemap, "languages", None))
+
+
+def asks_each_item(sitemap: Any) -> bool:
     """Return whether the class overrides ``get_languages_for_item``, which then needs the object."""
-    return not _class_of(sitemap).get_languages_for_item.__module__.startswith("django.contrib.sitemaps")
+    module = _class_of(sitemap).get_languages_for_item.__module__
+    return not module.startswith(("django.contrib.sitemaps", "sitemaps_plus.sitemaps"))
+
+
+def is_constant(value: Any) -> bool:
+    """Return whether an attribute is the same for every row."""
+    return not callable(value) and not isinstance(value, Expression | Declared)
 
 
 def plain_column(sitemap: Any, name: str, model: Any) -> str | None:

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import date, datetime
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import FieldError
 from django.db.models import Count, FileField, Max, Model, QuerySet
 from django.db.models.query import RawQuerySet
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from sitemaps_plus.dates import as_datetime
-from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
-from sitemaps_plus.hooks import MEDIA, Expression, has_languages_per_item, plain_column, read_hooks
-from sitemaps_plus.languages import without_language
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated
+from sitemaps_plus.hooks import (
+    MEDIA,
+    Column,
+    Expression,
+    Member,
+    has_languages_per_item,
+    languages_of,
+    plain_column,
+    read_hook,
+    read_hooks,
+)
+from sitemaps_plus.languages import code_of, languages_in, x_default_of
 from sitemaps_plus.reports import Report
 from sitemaps_plus.text import shown
 
@@ -41,7 +52,7 @@ class Pairs(Sequence[tuple[Any, str]]):
         self._report = Report(type(sitemap).__name__)
         self._languages: list[str] | None = None
         if not has_languages_per_item(sitemap):
-            self._languages = list(sitemap._languages())
+            self._languages = list(languages_of(sitemap))
 
     def __len__(self) -> int:
         if self._languages is not None:
@@ -67,7 +78,7 @@ class Pairs(Sequence[tuple[Any, str]]):
 
     def _languages_for(self, item: Any) -> Sequence[str]:
         try:
-            return list(self._sitemap.get_languages_for_item(item))
+            return languages_in(self._sitemap.get_languages_for_item(item))
         except Exception as error:  # user code of any kind: one bad item must not hurt the others
             self._report.leave_out(key_of(item), "get_languages_for_item", error)
             return ()
@@ -130,8 +141,79 @@ def row_of(sitemap: Any, item: Any) -> Any:
     return item[0] if sitemap.i18n else item
 
 
-def column_of(row: Any, alias: str, expression: Any) -> Any:
+def value_of(sitemap: Any, name: str, row: Any) -> Any:
+    """Return what a hook of any kind gives for one row."""
+    hook = read_hook(sitemap, name)
+    position = {alias: index for index, alias in enumerate(hook.columns)}
+    return hook.getter(position)([column_of(sitemap, row, *column) for column in hook.columns.items()], row)
+
+
+class _Reader:
+    """Reads what belongs to the objects of a page, for all of them at once."""
+
+    def __init__(self, sitemap: Any, base: str = "") -> None:
+        self._sitemap = sitemap
+        self._base = base
+
+    @property
+    def rows(self) -> QuerySet[Any]:
+        """All rows of the section."""
+        return self._sitemap.items()  # type: ignore[no-any-return]
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """The languages that rows may have."""
+        return languages_of(self._sitemap)
+
+    def members(self, clusters: Iterable[Any]) -> Iterator[Member]:
+        """Yield the rows of `clusters` that have an address, in the order of the key."""
+        hooks, key = read_hooks(self._sitemap), getattr(self._sitemap, "key", "pk")
+        cluster, row, language = hooks.siblings
+        column = hooks.columns[cluster].expression.name
+        wanted = self.rows.filter(**{f"{column}__in": list(clusters)}).annotate(**hooks.columns)
+        for item in wanted.order_by(*((key,) if isinstance(key, str) else key)):
+            loc = self._loc(item, _language_of(item, language))
+            if loc is not None:
+                x_default = value_of(self._sitemap, "x_default", item)
+                yield Member(getattr(item, cluster), getattr(item, row), getattr(item, language), loc, x_default)
+
+    def _loc(self, item: Any, language: str) -> str | None:
+        try:
+            with translation.override(language):
+                return absolute(self._base, self._sitemap._location(item))
+        except Exception:  # user code of any kind: its own page says so
+            return None
+
+
+class _Loaded(NamedTuple):
+    """What was loaded in place of a column's value."""
+
+    value: Any
+
+
+def _load(sitemap: Any, rows: Sequence[Any], base: str = "") -> None:
+    """Replace the values of columns that stand for rows of other tables, in all of `rows` at once."""
+    for alias, column in read_hooks(sitemap).columns.items():
+        if isinstance(column, Column) and column.load:
+            values = [getattr(row, alias) for row in rows]
+            if not any(isinstance(value, _Loaded) for value in values):
+                for row, found in zip(rows, column.load(values, _Reader(sitemap, base)), strict=True):
+                    setattr(row, alias, _Loaded(found))
+
+
+def _language_of(row: Any, alias: str) -> str:
+    given = getattr(row, alias)
+    return code_of(given) if given else settings.LANGUAGE_CODE
+
+
+def column_of(sitemap: Any, row: Any, alias: str, expression: Any) -> Any:
     """Return what an expression gave for a row; for a file that is its storage's URL."""
+    if isinstance(expression, Column):
+        if expression.load and not isinstance(getattr(row, alias), _Loaded):
+            _load(sitemap, [row])
+        if expression.load:
+            return getattr(row, alias).value
+        expression = expression.expression
     value = getattr(row, alias)
     if not isinstance(value, str) or not isinstance(row, Model):
         return value
@@ -162,30 +244,41 @@ def url_infos(sitemap: Any, page: Any, base: str, *, report: Report, paginator: 
 
     An item whose location raises is left out, another part that raises is dropped; `report` hears of both.
     """
-    locations = _Locations(sitemap, base)
-    for item in (paginator or sitemap.paginator).page(page).object_list:
+    locations, siblings = _Locations(sitemap, base), read_hooks(sitemap).siblings
+    items = list((paginator or sitemap.paginator).page(page).object_list)
+    _load(sitemap, list({id(row): row for row in (row_of(sitemap, item) for item in items)}.values()), base)
+    for item in items:
         row = row_of(sitemap, item)
         # The languages of an item stand together: each location is asked for once.
         if not sitemap.i18n or row is not locations.row:
             locations = _Locations(sitemap, base, row)
+        language = item[1] if sitemap.i18n else ""
         try:
-            location = locations.get(item, item[1] if sitemap.i18n else "")
+            with _spoken(_language_of(row, siblings[2]) if siblings else ""):
+                location = locations.get(item, language)
         except Exception as error:  # user code of any kind: one bad item must not hurt the others
             report.leave_out(key_of(row), "location", error)
             continue
         lastmod, changefreq, priority = (
             _part(sitemap, item, name, report) for name in ("lastmod", "changefreq", "priority")
         )
+        alternates = _alternates(sitemap, item, locations, report)
+        with _spoken(language):
+            media = {name: _part(sitemap, item, name, report) for name in MEDIA if hasattr(sitemap, name)}
         yield {
             "item": item,
             "location": location,
             "lastmod": lastmod,
             "changefreq": changefreq,
             "priority": "" if priority is None else str(priority),
-            "alternates": _alternates(sitemap, item, locations, report),
-            **{name: _part(sitemap, item, name, report) for name in MEDIA if hasattr(sitemap, name)},
+            "alternates": alternates,
+            **media,
             **({"emit_deprecated": True} if getattr(sitemap, "emit_deprecated", False) else {}),
         }
+
+
+def _spoken(language: str) -> AbstractContextManager[None]:
+    return translation.override(language) if language else nullcontext()
 
 
 class _Locations:
@@ -217,14 +310,16 @@ def _alternates(sitemap: Any, item: Any, locations: _Locations, report: Report) 
     if not (sitemap.i18n and sitemap.alternates):
         return []
     found: dict[str, str] = {}
-    for code in sitemap.get_languages_for_item(item[0]):
+    for code in languages_in(sitemap.get_languages_for_item(item[0])):
         try:
             found[code] = locations.get(item, code)
+        except NotTranslated:
+            continue
         except Exception as error:  # user code of any kind
             report.drop(key_of(item[0]), "alternates", error)
-    default = settings.LANGUAGE_CODE
-    if sitemap.x_default and default in found:
-        found["x-default"] = without_language(found[default], default)
+    others = x_default_of(_part(sitemap, item, "x_default", report), found)
+    if others is not None:
+        found["x-default"] = others
     return [{"location": location, "lang_code": code} for code, location in found.items()]
 
 

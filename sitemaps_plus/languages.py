@@ -42,22 +42,29 @@ def languages_in(given: Any) -> list[str]:
     return codes
 
 
+def code_of(language: Any) -> str:
+    """Return the code of a language as Django writes it: ``pt-br`` for ``pt_BR``."""
+    return str(language).replace("_", "-").lower()
+
+
 def same_language(one: Any, other: Any) -> bool:
     """Return whether two codes mean the same language: ``pt_BR`` and ``pt-br`` do."""
-    return _plain(one) == _plain(other)
+    return code_of(one) == code_of(other)
 
 
-def x_default_of(given: Any, hrefs: Mapping[str, str]) -> str | None:
+def x_default_of(given: Any, hrefs: Mapping[str, str], *, strips_prefix: bool = True) -> str | None:
     """Return the address of ``x-default`` for a row with the addresses `hrefs` by language, or None for none.
 
-    `given` is True for the address of ``LANGUAGE_CODE`` without its prefix, as in Django; a language for the address
-    in it; or an address.
+    `given` is True for the address of ``LANGUAGE_CODE``, with `strips_prefix` without its prefix, as in Django; a
+    language for the address in it; or an address.
     """
     if given is None or given is False or given == "":
         return None
     default = settings.LANGUAGE_CODE
     if given in (True, 1):
-        return without_language(hrefs[default], default) if default in hrefs else None
+        if default not in hrefs:
+            return None
+        return without_language(hrefs[default], default) if strips_prefix else hrefs[default]
     text = str(given)
     if _CODE.fullmatch(text):
         return next((href for code, href in hrefs.items() if same_language(code, text)), None)
@@ -72,7 +79,3 @@ def without_language(url: str, language: str) -> str:
     if slash and path.startswith(f"{before}{language}/"):
         path = before + path[len(before) + len(language) + 1 :]
     return f"{scheme}{separator}{host}{slash}{path}"
-
-
-def _plain(code: Any) -> str:
-    return str(code).replace("_", "-").lower()

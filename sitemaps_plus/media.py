@@ -8,7 +8,7 @@ from typing import Any
 
 from sitemaps_plus.declared import Value, is_pending
 from sitemaps_plus.elements import Context
-from sitemaps_plus.entries import Cleaner
+from sitemaps_plus.entries import Cleaner, Link
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.extensions import (
     NAMESPACES,
@@ -67,6 +67,7 @@ def context_of(key: object, name: str, loc: str, cleaner: Cleaner, *, emit_depre
         loc=loc,
         max_loc=cleaner.profile.max_loc,
         emit_deprecated=emit_deprecated,
+        strict=cleaner.report.strict,
         warn=lambda code, text: cleaner.report.warn(key, name, code, text),
     )
 
@@ -80,7 +81,7 @@ def _values(name: str, given: Any, drop: Drop) -> Iterator[Any]:
     for value in given:
         if isinstance(value, Exception):
             drop(value)
-        elif isinstance(value, kind) and not is_pending(value):
+        elif isinstance(value, kind | Link) and not is_pending(value):
             yield value
         elif value is not None:
             said = (

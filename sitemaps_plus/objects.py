@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from django.core.paginator import EmptyPage
+from django.db.models import QuerySet
 
 from sitemaps_plus import text
 from sitemaps_plus.entries import Cleaner, Group
@@ -16,30 +18,43 @@ from sitemaps_plus.rendering import CHUNK, Renderer, Row, url_info_group
 from sitemaps_plus.sections import Section
 
 
-def read_groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Group]:
-    """Yield the entries of each item of `page`, in the order of its rows."""
+def read_groups(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: bool = False) -> Iterator[Group]:
+    """Yield the entries of each item of `page`, in the order of its rows; see `Renderer` for `keeps_given`."""
     if section.makes_its_urls:
         return _own_urls(section, page, cleaner)
-    renderer = Renderer(section, cleaner)
+    renderer = Renderer(section, cleaner, partial(read_rows, section), keeps_given=keeps_given)
     if section.paged_by == "position":
         return _by_position(section, page, renderer)
     return (group for rows in _chunks(section, page) for group in renderer.groups(rows))
 
 
+def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
+    """Return all of `wanted`, which are sorted by the key, with the values of the hooks' columns."""
+    return _rows(section, list(wanted.annotate(**section.hooks.columns)))
+
+
 def _chunks(section: Section, page: Page) -> Iterator[list[Row]]:
-    names, columns = section.key.names, section.hooks.columns
-    rows = page.rows(section)
-    wanted = rows.annotate(**columns).order_by(*names)
+    wanted = page.rows(section).annotate(**section.hooks.columns).order_by(*section.key.names)
     items = list(wanted[:CHUNK])
     while items:
-        keys = [tuple(getattr(item, name) for name in names) for item in items]
-        # A join to several rows gives the same key more than once: the first one counts.
-        yield [
-            Row(as_shown(key), [getattr(item, alias) for alias in columns], item)
-            for key, before, item in zip(keys, [None, *keys], items, strict=False)
-            if key != before
-        ]
-        items = list(wanted.filter(section.key.after(keys[-1]))[:CHUNK]) if len(items) == CHUNK else []
+        yield _rows(section, items)
+        last = section.key.after(_key_of(section, items[-1]))
+        items = list(wanted.filter(last)[:CHUNK]) if len(items) == CHUNK else []
+
+
+def _rows(section: Section, items: Sequence[Any]) -> list[Row]:
+    columns = section.hooks.columns
+    keys = [_key_of(section, item) for item in items]
+    # A join to several rows gives the same key more than once: the first one counts.
+    return [
+        Row(as_shown(key), [getattr(item, alias) for alias in columns], item)
+        for key, before, item in zip(keys, [None, *keys], items, strict=False)
+        if key != before
+    ]
+
+
+def _key_of(section: Section, item: Any) -> tuple[Any, ...]:
+    return tuple(getattr(item, name) for name in section.key.names)
 
 
 def _by_position(section: Section, page: Page, renderer: Renderer) -> Iterator[Group]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 from django.conf import settings
@@ -22,6 +22,7 @@ from sitemaps_plus.conf import get_settings
 from sitemaps_plus.dates import format_date
 from sitemaps_plus.entries import Cleaner, Group
 from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
+from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.paging import record_rendering, refresh
 from sitemaps_plus.plans import Page, Plan, stored_plan
@@ -153,6 +154,7 @@ def _render(section: Section, page: Page, form: Format, strict: bool) -> Documen
         now=datetime.now(UTC),
         report=report,
         profile=section.profile,
+        hreflang=cache(hreflang_of),
     )
     limits = Limits(urls=section.profile.max_urls, bytes=section.profile.max_bytes, bytes_to_fill=section.bytes_to_fill)
     # The text form is cut where the XML is: both come from the same rows.

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
-from django.db.models import FileField
+from django.db.models import FileField, QuerySet
 from django.utils import translation
 
 from sitemaps_plus.entries import Cleaner, Entry, Group, Link
-from sitemaps_plus.hooks import Getter, Hook, Values
-from sitemaps_plus.languages import without_language
+from sitemaps_plus.errors import NotTranslated
+from sitemaps_plus.hooks import (
+    Column,
+    Getter,
+    Hook,
+    Member,
+    Values,
+    asks_each_item,
+    depends_on_language,
+    languages_of,
+)
+from sitemaps_plus.languages import code_of, languages_in, x_default_of
 from sitemaps_plus.media import extras
+from sitemaps_plus.reports import Silence
 from sitemaps_plus.sections import Section
-from sitemaps_plus.text import shown
 
 CHUNK = 2000
 """Rows read at a time: as fast as a cursor of the server, and bounded in memory."""
 
-_LANGUAGE = re.compile(r"[A-Za-z0-9]+(?:[-_@][A-Za-z0-9]+)*")
+_CLUSTERS = 500
+# Rules that an address on another host breaks.
+_OTHER_HOST = ("E-URL-HOST", "E-URL-PORT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,43 +46,105 @@ class Row:
     """The object; None on the row path."""
 
 
+Fetch = Callable[[QuerySet[Any]], Iterable[Row]]
+"""Reads rows with the values of the hooks' columns: as plain values, or as objects."""
+
+
 @dataclass(slots=True)
 class _Found:
     """The addresses of one row by language, and why the others are missing."""
 
     locs: dict[str, str]
     errors: dict[str, Exception] = field(default_factory=dict)
+    elsewhere: dict[str, Any] = field(default_factory=dict)
+    """Addresses on other hosts: another sitemap lists them, this one links to them."""
+
+    def hrefs(self, languages: Iterable[str]) -> dict[str, Any]:
+        """Return all addresses in the order of `languages`."""
+        every = {**self.locs, **self.elsewhere}
+        return {code: every[code] for code in languages if code in every}
 
 
 class Renderer:
     """Turn rows of one section into groups of entries."""
 
-    def __init__(self, section: Section, cleaner: Cleaner) -> None:
+    def __init__(self, section: Section, cleaner: Cleaner, fetch: Fetch, *, keeps_given: bool = False) -> None:
+        """Prepare; `keeps_given` has entries carry what a template of the project may want beside their text."""
         self.section = section
         self.cleaner = cleaner
+        self._fetch = fetch
+        self._keeps_given = keeps_given
         self._position = {alias: index for index, alias in enumerate(section.hooks.columns)}
         self._storages = _storages(section)
-        self._media = [(hook.name, self._getter(hook.name)) for hook in section.hooks.media]
+        self._loads = {
+            self._position[alias]: column.load
+            for alias, column in section.hooks.columns.items()
+            if isinstance(column, Column) and column.load
+        }
+
+    @property
+    def rows(self) -> QuerySet[Any]:
+        """All rows of the section."""
+        return self.section.sitemap.items()  # type: ignore[no-any-return]
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """The languages that rows may have."""
+        return languages_of(self.section.sitemap)
 
     def groups(self, rows: Sequence[Row]) -> Iterator[Group]:
         """Yield one group for each of `rows` that has a URL."""
-        if self.section.sitemap.i18n:
+        rows = self._loaded(rows)
+        if self.section.sitemap.i18n or self.section.hooks.siblings:
             return self._in_all_languages(rows)
         return self._plain(rows)
 
     def pair_groups(self, rows: Sequence[Row], languages: Sequence[str]) -> Iterator[Group]:
         """Yield one group for each (row, language) pair; the pairs of a row stand together."""
-        finish, found, before = self._finisher(), _Found({}), object()
-        for row, language in zip(rows, languages, strict=True):
-            if row.item is not before or language not in {*found.locs, *found.errors}:
-                linked = self._languages(row) if self.section.sitemap.alternates else ()
-                (found,) = self._found([row], [list(dict.fromkeys([*linked, language]))])
+        finish, found, before, linked = self._finisher(), _Found({}), object(), [""]
+        for row, language in zip(self._loaded(rows), languages, strict=True):
+            if row.item is not before or language not in linked:
+                others = self._languages(row) if self.section.sitemap.alternates else ()
+                linked = list(dict.fromkeys([*others, language]))
+                (found,) = self._found([row], [linked])
                 before = row.item
             if language in found.locs:
-                entry = finish(row, found.locs[language], self._links(row, found))
-                yield Group(row.key, (self._with_media(row, [entry])))
-            else:
+                entry = finish(row, found.locs[language], self._links(row, found, linked))
+                with translation.override(language):
+                    yield Group(row.key, (self._media_adder()(row, entry, language),))
+            elif language not in found.elsewhere:
                 self.cleaner.report.leave_out(row.key, "location", found.errors[language])
+
+    def members(self, clusters: Iterable[Any]) -> Iterator[Member]:
+        """Yield the rows of `clusters` that have an address, in the order of the key."""
+        cluster, row, language = (self._position[alias] for alias in self.section.hooks.siblings)
+        column = self.section.hooks.hreflang.columns[self.section.hooks.siblings[0]].expression.name
+        # Each row reports for itself, on its own page.
+        silent = Renderer(self.section, replace(self.cleaner, report=Silence(self.section.label)), self._fetch)
+        given = list(clusters)
+        for start in range(0, len(given), _CLUSTERS):
+            wanted = self.section.queryset().filter(**{f"{column}__in": given[start : start + _CLUSTERS]})
+            for found, loc, x_default in silent._addresses(wanted.order_by(*self.section.key.names)):
+                yield Member(found.values[cluster], found.values[row], found.values[language], loc, x_default)
+
+    def _addresses(self, wanted: QuerySet[Any]) -> Iterator[tuple[Row, str, Any]]:
+        """Yield rows of one language each, with their address and what they give for ``x-default``."""
+        rows = self._loaded(list(self._fetch(wanted)), but=self._position[self.section.hooks.siblings[0]])
+        x_default = self._getter("x_default")
+        for row, found in zip(rows, self._found(rows, [self._languages(row) for row in rows]), strict=True):
+            for loc in found.locs.values():
+                yield row, loc, self._value(row, "x_default", x_default)
+
+    def _loaded(self, rows: Sequence[Row], but: int | None = None) -> Sequence[Row]:
+        """Return rows with what belongs to them in other tables, which is asked for once for all of them."""
+        loads = {index: load for index, load in self._loads.items() if index != but}
+        if not loads or not rows:
+            return rows
+        values = [list(row.values) for row in rows]
+        for index, load in loads.items():
+            for one, found in zip(values, load([one[index] for one in values], self), strict=True):
+                one[index] = found
+        return [Row(row.key, one, row.item) for row, one in zip(rows, values, strict=True)]
 
     def _getter(self, name: str) -> Getter:
         hook: Hook = getattr(self.section.hooks, name)
@@ -92,41 +165,70 @@ class Renderer:
         return get
 
     def _plain(self, rows: Sequence[Row]) -> Iterator[Group]:
-        finish = self._finisher()
+        finish, add_media = self._finisher(), self._media_adder()
         location = self._getter("location")
         for row in rows:
             loc = self._loc(row, location)
             if loc is not None:
-                yield Group(row.key, self._with_media(row, [finish(row, loc, ())]))
+                yield Group(row.key, (add_media(row, finish(row, loc, ()), None),))
 
     def _in_all_languages(self, rows: Sequence[Row]) -> Iterator[Group]:
-        finish = self._finisher()
         wanted = [self._languages(row) for row in rows]
-        for row, found in zip(rows, self._found(rows, wanted), strict=True):
+        founds = self._found(rows, wanted)
+        for row, languages, found, entries in zip(rows, wanted, founds, self._entries(rows, founds), strict=True):
             self._report(row, found)
-            if found.locs:
-                entry = finish(row, "", self._links(row, found))
-                entries = [entry._replace(loc=loc) for loc in found.locs.values()]
-                yield Group(row.key, self._with_media(row, entries))
+            if entries:
+                links = self._links(row, found, languages)
+                yield Group(row.key, [entries[code]._replace(links=links) for code in found.locs])
 
-    def _with_media(self, row: Row, entries: list[Entry]) -> Sequence[Entry]:
-        """Return the entries of a row with its images, videos and news, for which each hook is asked once."""
-        if not self._media:
-            return entries
-        media = {name: self._value(row, name, get) for name, get in self._media}
-        deprecated = self.section.emit_deprecated
-        return [
-            entry._replace(extra=extras(media, row.key, entry.loc, self.cleaner, emit_deprecated=deprecated))
-            for entry in entries
+    def _entries(self, rows: Sequence[Row], founds: Sequence[_Found]) -> list[dict[str, Entry]]:
+        """Return the entries of each row by language, as yet without links to each other."""
+        entries: list[dict[str, Entry]] = [{} for _ in rows]
+        finish = None if self._has_dates_per_language else self._finisher()
+        bases = [
+            finish(row, "", ()) if finish and found.locs else None for row, found in zip(rows, founds, strict=True)
         ]
+        for language in dict.fromkeys(code for found in founds for code in found.locs):
+            with translation.override(language):
+                complete, add_media = self._finisher(), self._media_adder()
+                for row, found, base, made in zip(rows, founds, bases, entries, strict=True):
+                    if language in found.locs:
+                        loc = found.locs[language]
+                        entry = complete(row, loc, ()) if base is None else base._replace(loc=loc)
+                        made[language] = add_media(row, entry, language)
+        return entries
+
+    def _media_adder(self) -> Callable[[Row, Entry, str | None], Entry]:
+        """Return the function that adds images, videos, news and given links, in the language now active."""
+        getters = [(hook.name, self._getter(hook.name)) for hook in self.section.hooks.media]
+        deprecated = self.section.emit_deprecated
+        if not getters and not self._keeps_given:
+            return lambda row, entry, language: entry
+
+        def add(row: Row, entry: Entry, language: str | None) -> Entry:
+            media = {name: self._value(row, name, get) for name, get in getters}
+            extra = extras(media, row.key, entry.loc, self.cleaner, emit_deprecated=deprecated)
+            if not self._keeps_given:
+                return entry._replace(extra=extra)
+            item = (row.item, language) if self.section.sitemap.i18n else row.item
+            return entry._replace(extra=extra, given={"item": item, **media})
+
+        return add
 
     def _languages(self, row: Row) -> Sequence[str]:
+        hooks = self.section.hooks
+        if hooks.siblings:
+            given = row.values[self._position[hooks.siblings[2]]]
+            return (code_of(given) if given else settings.LANGUAGE_CODE,)
         if not self.section.has_languages_per_item:
             return self.section.languages
         try:
-            return _checked_languages(self.section.sitemap.get_languages_for_item(row.item))
+            if asks_each_item(self.section.sitemap):
+                return languages_in(self.section.sitemap.get_languages_for_item(row.item))
+            return languages_in(self._getter("languages")(row.values, row.item))
         except Exception as error:  # user code of any kind
-            self.cleaner.report.leave_out(row.key, "get_languages_for_item", error)
+            name = "get_languages_for_item" if asks_each_item(self.section.sitemap) else "languages"
+            self.cleaner.report.leave_out(row.key, name, error)
             return ()
 
     def _found(self, rows: Sequence[Row], wanted: Sequence[Sequence[str]]) -> list[_Found]:
@@ -141,29 +243,40 @@ class Renderer:
         return results
 
     def _find(self, row: Row, location: Getter, language: str, found: _Found) -> None:
+        value = None
         try:
-            found.locs[language] = self.cleaner.loc(row.key, location(row.values, row.item))
+            value = location(row.values, row.item)
+            if value in (None, "") and depends_on_language(self.section.hooks.location.value):
+                raise NotTranslated("E-URL-EMPTY", f"The location is empty in {language!r}; fill it.")
+            found.locs[language] = self.cleaner.loc(row.key, value)
         except Exception as error:  # user code of any kind: one bad row must not hurt the others
             found.errors[language] = error
             del found.locs[language]
+            if self.section.sitemap.alternates and getattr(error, "code", None) in _OTHER_HOST:
+                found.elsewhere[language] = value
 
     def _report(self, row: Row, found: _Found) -> None:
         """Count a row without any address as left out, and each language that is missing from others as dropped."""
-        for error in found.errors.values():
+        silent = [code for code, error in found.errors.items() if isinstance(error, NotTranslated)]
+        if not found.locs and silent and found.elsewhere:
+            # Another sitemap lists it: here it has no translation.
+            return
+        for code, error in found.errors.items():
             if not found.locs:
                 self.cleaner.report.leave_out(row.key, "location", error)
                 return
-            self.cleaner.report.drop(row.key, "location", error)
+            if code not in silent and code not in found.elsewhere:
+                self.cleaner.report.drop(row.key, "location", error)
 
-    def _links(self, row: Row, found: _Found) -> Sequence[Link]:
-        if not self.section.sitemap.alternates:
+    def _links(self, row: Row, found: _Found, languages: Sequence[str]) -> Sequence[Link]:
+        sitemap = self.section.sitemap
+        if not (sitemap.i18n and sitemap.alternates):
             return ()
-        hrefs = dict(found.locs)
-        default = settings.LANGUAGE_CODE
-        if self.section.sitemap.x_default and default in hrefs:
-            hrefs["x-default"] = without_language(hrefs[default], default)
-        links = (self.cleaner.link(row.key, code, href) for code, href in hrefs.items())
-        return [link for link in links if link is not None]
+        hrefs = found.hrefs(languages)
+        others = x_default_of(self._value(row, "x_default", self._getter("x_default")), hrefs)
+        if others is not None:
+            hrefs["x-default"] = others
+        return self.cleaner.links(row.key, hrefs.items())
 
     def _loc(self, row: Row, location: Getter) -> str | None:
         try:
@@ -171,6 +284,11 @@ class Renderer:
         except Exception as error:  # user code of any kind: one bad row must not hurt the others
             self.cleaner.report.leave_out(row.key, "location", error)
             return None
+
+    @property
+    def _has_dates_per_language(self) -> bool:
+        hooks = self.section.hooks
+        return any(depends_on_language(hook.value) for hook in (hooks.lastmod, hooks.changefreq, hooks.priority))
 
     def _finisher(self) -> Callable[[Row, str, Sequence[Link]], Entry]:
         """Return the function that adds the optional parts to an address."""
@@ -223,8 +341,7 @@ def url_info_group(info: dict[str, Any], key: object, cleaner: Cleaner) -> Group
 def url_info_links(info: Mapping[str, Any], key: object, cleaner: Cleaner) -> list[Link]:
     """Return the links to other languages that a dict of Django's ``get_urls()`` holds."""
     given = info.get("alternates") or ()
-    links = (cleaner.link(key, alternate.get("lang_code"), alternate.get("location")) for alternate in given)
-    return [link for link in links if link is not None]
+    return cleaner.links(key, ((alternate.get("lang_code"), alternate.get("location")) for alternate in given))
 
 
 def _storages(section: Section) -> dict[str, Any]:
@@ -235,11 +352,3 @@ def _storages(section: Section) -> dict[str, Any]:
     query = section.sitemap.items().query
     fields = {alias: given.resolve_expression(query.chain()).output_field for alias, given in columns.items()}
     return {alias: field.storage for alias, field in fields.items() if isinstance(field, FileField)}
-
-
-def _checked_languages(codes: Iterable[Any]) -> list[str]:
-    languages = list(dict.fromkeys(codes))
-    for code in languages:
-        if not (isinstance(code, str) and _LANGUAGE.fullmatch(code)):
-            raise ValueError(f"{shown(code)} is no language code; return codes of LANGUAGES.")
-    return languages

@@ -92,6 +92,13 @@ class Report:
         self._add(problem, what)
 
 
+class Silence(Report):
+    """A report that keeps and says nothing: what is looked at twice is reported once."""
+
+    def _add(self, problem: Problem, what: str) -> None:
+        pass
+
+
 def _one_line(value: object, longest: int) -> str:
     # Rows hold any text: it must neither break a line of the log nor fill the memory.
     text = str(value)[:longest]

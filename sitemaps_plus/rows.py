@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from django.db.models import QuerySet
 
 from sitemaps_plus.entries import Cleaner, Group
 from sitemaps_plus.keys import as_shown
@@ -13,23 +17,38 @@ from sitemaps_plus.sections import Section
 
 def read_groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Group]:
     """Yield the entries of each row of `page`, in key order."""
-    renderer = Renderer(section, cleaner)
+    renderer = Renderer(section, cleaner, partial(read_rows, section))
     for rows in _chunks(section, page):
         yield from renderer.groups(rows)
 
 
+def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
+    """Return all of `wanted`, which are sorted by the key, with the values of the hooks' columns."""
+    return _rows(section, list(_records(section, wanted)))
+
+
 def _chunks(section: Section, page: Page) -> Iterator[list[Row]]:
-    names, columns = section.key.names, section.hooks.columns
-    rows = page.rows(section).select_related(None).prefetch_related(None)
-    wanted = rows.annotate(**columns).order_by(*names).values_list(*names, *columns)
-    size = len(names)
+    names = section.key.names
+    wanted = _records(section, page.rows(section).order_by(*names))
     found = list(wanted[:CHUNK])
     while found:
-        keys = [record[:size] for record in found]
-        # A join to several rows gives the same key more than once: the first one counts.
-        yield [
-            Row(as_shown(key), record[size:])
-            for key, before, record in zip(keys, [None, *keys], found, strict=False)
-            if key != before
-        ]
-        found = list(wanted.filter(section.key.after(keys[-1]))[:CHUNK]) if len(found) == CHUNK else []
+        yield _rows(section, found)
+        last = section.key.after(found[-1][: len(names)])
+        found = list(wanted.filter(last)[:CHUNK]) if len(found) == CHUNK else []
+
+
+def _records(section: Section, wanted: QuerySet[Any]) -> Any:
+    columns = section.hooks.columns
+    plain = wanted.select_related(None).prefetch_related(None)
+    return plain.annotate(**columns).values_list(*section.key.names, *columns)
+
+
+def _rows(section: Section, records: Sequence[Sequence[Any]]) -> list[Row]:
+    size = len(section.key.names)
+    keys = [record[:size] for record in records]
+    # A join to several rows gives the same key more than once: the first one counts.
+    return [
+        Row(as_shown(tuple(key)), record[size:])
+        for key, before, record in zip(keys, [None, *keys], records, strict=False)
+        if key != before
+    ]

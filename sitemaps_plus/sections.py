@@ -16,7 +16,15 @@ from sitemaps_plus.addresses import Origin
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.entries import PROFILES, Profile
 from sitemaps_plus.extensions import MAX_NEWS
-from sitemaps_plus.hooks import MEDIA, Expression, Hooks, has_languages_per_item, plain_column, read_hooks
+from sitemaps_plus.hooks import (
+    MEDIA,
+    Expression,
+    Hooks,
+    has_languages_per_item,
+    languages_of,
+    plain_column,
+    read_hooks,
+)
 from sitemaps_plus.items import is_plain, lazy_items
 from sitemaps_plus.keys import Key
 from sitemaps_plus.media import prefixes
@@ -65,7 +73,7 @@ class Section:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages of every row; none where the section has no URLs per language."""
-        return tuple(self.sitemap._languages()) if self.sitemap.i18n else ()
+        return tuple(languages_of(self.sitemap)) if self.sitemap.i18n else ()
 
     @cached_property
     def has_languages_per_item(self) -> bool:
@@ -174,16 +182,19 @@ class Section:
     @property
     def recipe(self) -> str:
         """A digest of how entries are made; another recipe may mean other bytes."""
-        hooks = [(hook.name, hook.kind, _stable_repr(hook.value)) for hook in self.hooks.shown]
+        hooks = [
+            (hook.name, hook.kind, _stable_repr(hook.value))
+            for hook in (*self.hooks.shown, self.hooks.languages, self.hooks.x_default)
+        ]
         parts = (
             FORMAT,
             hooks,
             self.languages,
             self.sitemap.alternates,
-            self.sitemap.x_default,
             getattr(self.sitemap, "version", 1),
             self.emit_deprecated,
             get_settings().PROFILE,
+            sorted(get_settings().HREFLANG.items()),
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 

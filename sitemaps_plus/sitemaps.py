@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django.conf import settings
 from django.contrib import sitemaps as contrib
 from django.db.models import DateTimeField, QuerySet
 from django.utils import timezone
 
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.hooks import MEDIA, Declared, Expression, read_hook
-from sitemaps_plus.items import column_of, latest_lastmod, lazy_items, row_of, url_infos
+from sitemaps_plus.hooks import MEDIA, Declared, Expression, is_constant
+from sitemaps_plus.items import latest_lastmod, lazy_items, row_of, url_infos, value_of
+from sitemaps_plus.languages import languages_in
 from sitemaps_plus.reports import Report
 
 if TYPE_CHECKING:
@@ -60,9 +63,16 @@ class Sitemap(_ContribSitemap):  # type: ignore[misc]
         is_declared = isinstance(value, Expression | Declared) or (name in MEDIA and not callable(value))
         if value is None or not is_declared:
             return super()._get(name, item, default)
-        hook, row = read_hook(self, name), row_of(self, item)
-        position = {alias: index for index, alias in enumerate(hook.columns)}
-        return hook.getter(position)([column_of(row, *column) for column in hook.columns.items()], row)
+        return value_of(self, name, row_of(self, item))
+
+    def _languages(self) -> Sequence[str]:
+        if is_constant(self.languages):
+            return super()._languages()  # type: ignore[no-any-return]
+        return [code for code, _ in settings.LANGUAGES]
+
+    def get_languages_for_item(self, item: Any) -> Sequence[str]:
+        """Return the languages of an object: what ``languages`` gives for it."""
+        return self._languages() if is_constant(self.languages) else languages_in(value_of(self, "languages", item))
 
     def get_latest_lastmod(self) -> date | datetime | None:
         """Return the newest lastmod of all items, or None if one has none or only reading every row would tell."""

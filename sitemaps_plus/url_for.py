@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
@@ -11,7 +12,8 @@ from django.urls.resolvers import URLResolver, get_ns_resolver
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 from django.utils.translation import get_language
 
-from .errors import InvalidEntry, InvalidSitemap
+from .errors import InvalidEntry, InvalidSitemap, NotTranslated
+from .hooks import Declared, Expression, depends_on_language
 
 _Build: TypeAlias = Callable[[Sequence[object]], str]
 _ToUrl: TypeAlias = Callable[[Any], object]
@@ -32,17 +34,27 @@ _PLAIN_TEXT = r"(?!\.\.?\Z)(?=[-A-Za-z0-9_.~]+\Z)(?:%s)\Z"
 class UrlFor:
     """The location of each row by the name of its URL pattern: ``UrlFor("product-detail", slug=F("slug"))``.
 
-    Keyword arguments are ORM expressions, computed by the database for each row, or constants. The path equals that of
-    ``reverse()``; only ``None``, ``.`` and ``..`` leave the row out, since none of them names a page of its own.
+    Keyword arguments are ORM expressions, computed by the database for each row, values that differ by language
+    (``PerLanguage``, ``Related``), or constants. The path equals that of ``reverse()``; only ``None``, ``.`` and ``..``
+    leave the row out, since none of them names a page of its own.
     """
 
+    gives_paths = True
+    """What it builds is a path of this site; values that want an absolute address may put it behind the origin."""
+
     def __init__(self, viewname: str, /, **kwargs: object) -> None:
-        """Declare a location; raises InvalidSitemap for a `viewname` that is not a string."""
+        """Declare a location; raises InvalidSitemap for a `viewname` that is not a string, or several for one value."""
         if not isinstance(viewname, str):
             raise InvalidSitemap(
                 f"UrlFor() takes the name of a URL pattern, not {_stable_repr(viewname)}: "
                 'give the pattern a name in the URLconf and write UrlFor("that-name", ...).'
             )
+        for name, value in kwargs.items():
+            if isinstance(value, Declared) and not depends_on_language(value):
+                raise InvalidSitemap(
+                    f"UrlFor({viewname!r}): {name}={_stable_repr(value)} gives several values for one row; say which "
+                    'one, as in Related("translations", F("slug"), language=F("language_code")).'
+                )
         self.viewname = viewname
         self.kwargs = kwargs
 
@@ -63,7 +75,13 @@ class UrlFor:
 
     def expressions(self) -> dict[str, Any]:
         """Return the expressions by the name of their keyword argument, in declared order, without the constants."""
-        return {name: value for name, value in self.kwargs.items() if hasattr(value, "resolve_expression")}
+        found: dict[str, Any] = {}
+        for name, value in self.kwargs.items():
+            if isinstance(value, Declared):
+                found |= {f"{name}.{part}": expression for part, expression in value.expressions().items()}
+            elif isinstance(value, Expression):
+                found[name] = value
+        return found
 
     def build(self, values: Sequence[object]) -> str:
         """Return the path for one row; `values` are those of `expressions()`, in that order.
@@ -78,14 +96,32 @@ class UrlFor:
 
         Look it up again when one of these has changed.
         """
-        expressions = self.expressions()
-        constants = {name: value for name, value in self.kwargs.items() if name not in expressions}
-        names = (*expressions, *constants)
+        given = {name: value for name, value in self.kwargs.items() if isinstance(value, Declared | Expression)}
+        constants = {name: value for name, value in self.kwargs.items() if name not in given}
+        names = (*given, *constants)
         shape = _active_shape(self.viewname, names)
-        checked = self._reversed_builder(names, tuple(constants.values()), shape.to_urls)
-        if shape.compiled is None:
-            return checked
-        return _compiled_builder(shape.compiled, tuple(constants.values()), checked)
+        build = self._reversed_builder(names, tuple(constants.values()), shape.to_urls)
+        if shape.compiled is not None:
+            build = _compiled_builder(shape.compiled, tuple(constants.values()), build)
+        return self._in_language(given, build) if any(isinstance(one, Declared) for one in given.values()) else build
+
+    def _in_language(self, given: Mapping[str, Any], build: _Build) -> _Build:
+        """Return `build` behind what chooses the values of the language now active."""
+        takes = [
+            (name, value.builder(), len(value.expressions())) if isinstance(value, Declared) else (name, None, 1)
+            for name, value in given.items()
+        ]
+
+        def choose(values: Sequence[object]) -> str:
+            row, chosen = iter(values), []
+            for name, take, size in takes:
+                value = next(row) if take is None else take(list(islice(row, size)))
+                if take is not None and value in (None, ""):
+                    raise NotTranslated("E-URL-VALUE", f"{self!r}: {name} is empty in {get_language()!r}; fill it.")
+                chosen.append(value)
+            return build(chosen)
+
+        return choose
 
     def check(self) -> list[str]:
         """Return what is wrong whatever the rows hold: an unknown name, keyword arguments that no pattern takes."""

@@ -44,7 +44,7 @@ class Tally:
 
 def url_element(entry: Entry) -> str:
     """Return one ``<url>`` and a line end; children in the order of the schema."""
-    loc, lastmod, changefreq, priority, links, extra = entry
+    loc, lastmod, changefreq, priority, links, extra, _ = entry
     return "".join((
         f"<url><loc>{escape(loc)}</loc>",
         f"<lastmod>{lastmod}</lastmod>" if lastmod else "",

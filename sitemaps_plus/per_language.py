@@ -1,0 +1,64 @@
+"""Read the column of the language in which a URL is made, where a table has one column for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.db.models import F
+from django.utils.translation import get_language
+
+from sitemaps_plus.errors import InvalidSitemap
+from sitemaps_plus.hooks import Column, Expression
+from sitemaps_plus.languages import same_language
+
+
+class PerLanguage:
+    """The column of each language: ``PerLanguage("slug_{}")``, which is ``slug_pt_br`` under ``pt-br``.
+
+    Other names are given one by one: ``PerLanguage({"en": "slug", "de": F("german__slug")})``. A row whose column is
+    empty has no URL in that language.
+    """
+
+    is_per_language = True
+
+    def __init__(self, columns: str | Mapping[str, Any], /) -> None:
+        """Declare the columns; raises InvalidSitemap for a text without ``{}`` and for what is no column."""
+        if isinstance(columns, str) and "{}" not in columns:
+            raise InvalidSitemap(f'PerLanguage({columns!r}) names one column; put {{}} in it, as in "slug_{{}}".')
+        if not isinstance(columns, str | Mapping):
+            raise InvalidSitemap(f'PerLanguage({columns!r}): give a text such as "slug_{{}}", or a dict by language.')
+        self.columns = columns
+
+    def __repr__(self) -> str:
+        """Return the declaration."""
+        return f"PerLanguage({self.columns!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by the columns."""
+        return self.columns == other.columns if isinstance(other, PerLanguage) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Return a hash of the languages."""
+        return hash(self.columns if isinstance(self.columns, str) else frozenset(self.columns))
+
+    def expressions(self) -> dict[str, Any]:
+        """Return the column of each language, by its code."""
+        return {code: Column(_expression(given), language=code) for code, given in self._by_language().items()}
+
+    def builder(self) -> Callable[[Sequence[Any]], Any]:
+        """Return the function that takes the value of the language now active."""
+        active = get_language() or settings.LANGUAGE_CODE
+        index = next((at for at, code in enumerate(self._by_language()) if same_language(code, active)), None)
+        return lambda values: None if index is None else values[index]
+
+    def _by_language(self) -> Mapping[str, Any]:
+        if isinstance(self.columns, str):
+            codes = (code for code, _ in settings.LANGUAGES)
+            return {code: self.columns.format(code.replace("-", "_").lower()) for code in codes}
+        return self.columns
+
+
+def _expression(given: Any) -> Any:
+    return given if isinstance(given, Expression) else F(given)

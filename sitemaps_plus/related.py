@@ -1,0 +1,192 @@
+"""Read what hangs on the rows of a chunk with one more query: pictures, tags, translations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.db.models import F, Field, FileField, Model, Q, QuerySet
+from django.utils.translation import get_language
+
+from sitemaps_plus.errors import InvalidSitemap
+from sitemaps_plus.hooks import Column, Declared, Expression, Reader, attempt
+from sitemaps_plus.languages import same_language
+
+_PARENT = "_sitemap_parent"
+_LANGUAGE = "_sitemap_language"
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """What the rows of another model give: ``Related("photos", Image(loc=F("file")))``.
+
+    The relation leads to many: a foreign key of the other model, a many-to-many field from either side, or a generic
+    relation. Expressions are those of the other model, which is read through its default manager, once for a chunk of
+    rows. A value gives one for each related row; an expression gives a list, or with `language` the only one.
+    """
+
+    relation: str
+    """Name of the relation, as in queries or as the attribute of an object."""
+    value: Any
+    """A value such as ``Image(...)``, or an expression, of the related model."""
+    _: KW_ONLY
+    language: Any = None
+    """Expression for the language of a related row: only those in the language of the URL count."""
+    filter: Q | None = None
+    """Which related rows count."""
+    order_by: str | Sequence[str] = field(default=())
+    """Their order; that of the model without it."""
+
+    def __post_init__(self) -> None:
+        """Raise InvalidSitemap for what the database cannot compute."""
+        parts = self._expressions()
+        if not parts or any(isinstance(part, Column) and part.load for part in parts):
+            raise InvalidSitemap(
+                f"Related({self.relation!r}, {self.value!r}): give a value or an expression of the related model's "
+                "columns, as in Related('photos', Image(loc=F('file')))."
+            )
+        if not isinstance(self.order_by, str):
+            object.__setattr__(self, "order_by", tuple(self.order_by))
+
+    @property
+    def is_per_language(self) -> bool:
+        """Whether each language has its own."""
+        return self.language is not None
+
+    def expressions(self) -> dict[str, Any]:
+        """Return the key of the row, in whose place the related rows are loaded."""
+        return {"rows": Column(F("pk"), load=self._load)}
+
+    def builder(self) -> Callable[[Sequence[Any]], Any]:
+        """Return the function from the loaded rows to a list, or to the one in the language now active."""
+        is_value = isinstance(self.value, Declared)
+        build = self.value.builder() if is_value else lambda values: values[0]
+        language = get_language() or settings.LANGUAGE_CODE
+
+        def make(values: Sequence[Any]) -> Any:
+            rows = values[0] or ()
+            if self.language is not None:
+                rows = [row for row in rows if same_language(row[0], language)]
+            made = [attempt(build, row[1:]) for row in rows]
+            if is_value or self.language is None:
+                return made
+            return made[0] if made else None
+
+        return make
+
+    def _expressions(self) -> list[Any]:
+        if isinstance(self.value, Declared):
+            return list(self.value.expressions().values())
+        return [self.value] if isinstance(self.value, Expression) else []
+
+    def _load(self, keys: Sequence[Any], reader: Reader) -> list[Sequence[Any]]:
+        found: dict[Any, list[Sequence[Any]]] = {}
+        for parent, *row in self._read(set(keys), reader):
+            found.setdefault(parent, []).append(row)
+        return [found.get(key, ()) for key in keys]
+
+    def _read(self, keys: set[Any], reader: Reader) -> Iterator[Sequence[Any]]:
+        """Yield parent, language and values of each related row."""
+        relation = find_relation(reader.rows.model, self.relation)  # type: ignore[arg-type]
+        rows = relation.rows(keys, reader.rows.db)
+        if self.filter is not None:
+            rows = rows.filter(self.filter)
+        parts = self._expressions()
+        columns = {_PARENT: F(relation.parent), _LANGUAGE: self.language or F("pk")}
+        columns |= {f"_sitemap_part_{at}": part for at, part in enumerate(parts) if _is_needed(part, reader)}
+        wanted = rows.annotate(**columns).order_by(*_names(self.order_by) or relation.ordering, "pk")
+        position = {alias: at for at, alias in enumerate(columns)}
+        places = [position.get(f"_sitemap_part_{at}") for at in range(len(parts))]
+        storages = {position[alias]: storage for alias, storage in _storages(wanted, columns).items()}
+        for found in wanted.values_list(*columns):
+            record = list(found)
+            for at, storage in storages.items():
+                record[at] = storage.url(str(record[at])) if record[at] else None
+            values = [None if at is None else record[at] for at in places]
+            yield (relation.key_of(record[0]), record[1], *values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """The way from a model to many rows of another."""
+
+    model: type[Model]
+    """The other model."""
+    parent: str
+    """Its path back to the key of the first."""
+    conditions: Callable[[], Mapping[str, Any]] = dict
+    """What else such rows have in common."""
+    key: Field[Any, Any] | None = None
+    """The primary key of the first model, where the path gives another type of value."""
+
+    def rows(self, keys: set[Any], using: str) -> QuerySet[Any]:
+        """Return the rows that hang on those with `keys`."""
+        rows = self.model._default_manager.using(using)
+        return rows.filter(**{f"{self.parent}__in": keys}, **self.conditions())
+
+    def key_of(self, parent: Any) -> Any:
+        """Return the key of a row of the first model."""
+        return parent if self.key is None else self.key.to_python(parent)
+
+    @property
+    def ordering(self) -> Sequence[Any]:
+        """The order that the model has by itself."""
+        return tuple(self.model._meta.ordering or ())
+
+
+@lru_cache(maxsize=256)
+def find_relation(model: type[Model], name: str) -> Relation:
+    """Return the relation of `model` with `name`; raise InvalidSitemap where there is none to many rows."""
+    found = _field(model, name)
+    if found is None:
+        known = ", ".join(sorted(_relations(model))) or "none"
+        raise InvalidSitemap(f"{model.__name__} has no relation {name!r} to many rows. It has: {known}.")
+    if hasattr(found, "object_id_field_name"):
+        return Relation(
+            model=found.related_model,
+            parent=found.object_id_field_name,
+            conditions=lambda: {found.content_type_field_name: found.get_content_type()},
+            key=model._meta.pk,
+        )
+    # Of a relation from the other side the field stands there.
+    back = found.field.name if found.auto_created else found.related_query_name()
+    return Relation(model=found.related_model, parent=f"{back}__pk")
+
+
+def _field(model: type[Model], name: str) -> Any:
+    by_name = _relations(model)
+    if name in by_name:
+        return by_name[name]
+    return next((one for one in by_name.values() if _accessor(one) == name), None)
+
+
+def _relations(model: type[Model]) -> dict[str, Any]:
+    # Hidden ones too: a many-to-many field stands on this side and may hide the other.
+    return {
+        one.name: one
+        for one in model._meta.get_fields()
+        if one.is_relation and (one.one_to_many or one.many_to_many or (one.one_to_one and one.auto_created))
+    }
+
+
+def _accessor(relation: Any) -> str | None:
+    return relation.get_accessor_name() if relation.auto_created else None
+
+
+def _names(order_by: str | Sequence[str]) -> tuple[str, ...]:
+    return (order_by,) if isinstance(order_by, str) else tuple(order_by)
+
+
+def _is_needed(column: Any, reader: Reader) -> bool:
+    if not isinstance(column, Column) or column.language is None:
+        return True
+    return any(same_language(column.language, code) for code in reader.languages)
+
+
+def _storages(rows: QuerySet[Any], aliases: Iterable[str]) -> dict[str, Any]:
+    """Return the storages of the files among the columns, by alias."""
+    fields = {alias: rows.query.annotations[alias].output_field for alias in aliases}
+    return {alias: field.storage for alias, field in fields.items() if isinstance(field, FileField)}

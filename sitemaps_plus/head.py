@@ -1,0 +1,351 @@
+"""Tell what the ``<head>`` of an HTML page says of addresses: those in other languages, its own, the sitemap's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+from xml.etree import ElementTree
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost, TooManyFieldsSent
+from django.db.models import Exists, Model, QuerySet
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, Resolver404, ResolverMatch, resolve, reverse
+from django.utils import timezone, translation
+from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
+
+from sitemaps_plus import objects, rows
+from sitemaps_plus.addresses import Scope, normalize
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.entries import PROFILES, Cleaner, Group, Link, Profile
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, SitemapError, UnknownHost
+from sitemaps_plus.extensions import NAMESPACES
+from sitemaps_plus.items import key_of
+from sitemaps_plus.languages import hreflang_of, x_default_of
+from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.origin import SiteOrigin, get_site
+from sitemaps_plus.pages import neutral
+from sitemaps_plus.plans import Page
+from sitemaps_plus.registry import registry
+from sitemaps_plus.reports import Report
+from sitemaps_plus.sections import Section, get_section
+from sitemaps_plus.text import shown
+
+logger = logging.getLogger("sitemaps_plus")
+
+_NOT_SHOWN = ("lastmod", "changefreq", "priority", "images", "videos", "news")
+# What reverse() leaves as it is: a page and the sitemap write one address in one way.
+_SAFE = f"{RFC3986_SUBDELIMS}/~:@"
+
+_models: dict[str, tuple[Any, type[Model] | None]] = {}
+"""What was registered under a label, and the model of its rows."""
+
+
+def page_links(request: HttpRequest, *, x_default: object = False) -> list[Link]:
+    """Return the addresses of the requested page in each of ``LANGUAGES``, its own among them.
+
+    There are none where they are all the same. `x_default` is True, or a language, as the hook of that name.
+    """
+    site, match = _site(request), _match(request)
+    if site is None or match is None:
+        return []
+    hrefs = dict(_translations(match, _cleaner(site)))
+    if len(set(hrefs.values())) < 2:
+        return []
+    default = x_default_of(x_default, hrefs)
+    return [*_coded(hrefs), *([Link("x-default", default)] if default else [])]
+
+
+def object_links(item: Any, request: HttpRequest | None = None, *, label: str = "") -> list[Link]:
+    """Return the links to other languages that the sitemap lists for an object; none where it does not list it.
+
+    Raises InvalidSitemap for a section that cannot be asked for one row. It costs one query, or two where several
+    sections have the object's model and `label` does not choose between them.
+    """
+    if _is_nothing(item):
+        return []
+    if not isinstance(item, Model):
+        raise SitemapError(
+            f"Links to other languages are known for objects of a model; this is {shown(item)}. Give such an object, "
+            "or none for those of the requested page."
+        )
+    site = _site(request)
+    group = None if site is None else _listed(item, site, label)
+    return [] if group is None else _links_of(group)
+
+
+def page_address(request: HttpRequest, keep: Collection[str] = ()) -> str | None:
+    """Return the address of the requested page with the parameters `keep` of its query, as a sitemap would list it.
+
+    There is none where no sitemap could: it is too long, or has dots that clients take out.
+    """
+    site = _site(request)
+    if site is None:
+        return None
+    query = _kept(request, keep)
+    path = escape_leading_slashes(quote(request.path, safe=_SAFE, errors="replace"))
+    return _loc(f"{path}?{query}" if query else path, _cleaner(site))
+
+
+def object_address(item: Any, request: HttpRequest | None = None, *, label: str = "") -> str | None:
+    """Return the address of an object as the sitemap lists it, else that of its ``get_absolute_url()``.
+
+    Of several languages it is that of the requested page, else that of the active language, else ``LANGUAGE_CODE``.
+    """
+    site = None if _is_nothing(item) else _site(request)
+    if site is None:
+        return None
+    group = _listed(item, site, label, for_address=True) if isinstance(item, Model) else None
+    return _own_url(item, site) if group is None else _address_of(group, request)
+
+
+def sitemap_address(request: HttpRequest | None = None) -> str | None:
+    """Return the address of the index: below ``PUBLIC_URL``, else of the included URLs, which may be missing."""
+    site = _site(request)
+    if site is None:
+        return None
+    public = get_settings().PUBLIC_URL
+    if isinstance(public, Mapping):
+        public = public.get(site.id)
+    if public:
+        return f"{public.rstrip('/')}/sitemap.xml"
+    with neutral(), suppress(NoReverseMatch):
+        return normalize(reverse("sitemaps_plus:index"), origin=site.origin)
+    return None
+
+
+# The requested page
+
+
+def _site(request: HttpRequest | None) -> SiteOrigin | None:
+    try:
+        return get_site(request)
+    except (UnknownHost, DisallowedHost):
+        # Anybody can send such a request; a page is worth more than its links.
+        return None
+
+
+def _match(request: HttpRequest) -> ResolverMatch | None:
+    # What the request was matched with: the view may have changed the language since then.
+    with suppress(Resolver404):
+        return request.resolver_match or resolve(request.path_info)
+    return None
+
+
+def _translations(match: ResolverMatch, cleaner: Cleaner) -> Iterator[tuple[str, str]]:
+    # Not translate_url(): it takes no script prefix, decodes a path twice and fails on patterns that mix arguments.
+    for language, _ in settings.LANGUAGES:
+        with translation.override(language):
+            address = _reversed(match, cleaner)
+        if address is not None:
+            yield language, address
+
+
+def _reversed(match: ResolverMatch, cleaner: Cleaner) -> str | None:
+    try:
+        return _loc(reverse(match.view_name, args=match.args, kwargs=match.kwargs), cleaner)
+    except Exception:  # no pattern in this language, or a converter of any kind that does not take its own value
+        return None
+
+
+def _coded(hrefs: Mapping[str, str]) -> list[Link]:
+    """Return the links by the codes of search engines; of two languages with one code the first one counts."""
+    links: dict[str, Link] = {}
+    for language, href in hrefs.items():
+        code = _hreflang(language)
+        if code is not None:
+            links.setdefault(code, Link(code, href))
+    return list(links.values())
+
+
+def _hreflang(language: str) -> str | None:
+    try:
+        return hreflang_of(language)
+    except InvalidEntry:
+        return None
+
+
+def _kept(request: HttpRequest, keep: Collection[str]) -> str:
+    if not keep:
+        return ""
+    try:
+        given = request.GET.lists()
+    except TooManyFieldsSent:
+        return ""
+    pairs = [(name, value) for name, values in given if name in keep for value in values if value]
+    return urlencode(pairs, quote_via=quote, safe="/:@", errors="replace")
+
+
+def _loc(address: object, cleaner: Cleaner) -> str | None:
+    try:
+        return cleaner.loc("this page", address)
+    except InvalidEntry:
+        return None
+
+
+def _cleaner(site: SiteOrigin) -> Cleaner:
+    return _make_cleaner(Scope(origin=site.origin), Report("head"))
+
+
+def _make_cleaner(scope: Scope, report: Report, profile: Profile = PROFILES["default"]) -> Cleaner:
+    zone = timezone.get_default_timezone()
+    return Cleaner(scope=scope, tz=zone, now=datetime.now(UTC), report=report, profile=profile)
+
+
+# An object, as a section lists it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OneRow(Page):
+    """A page of a single row."""
+
+    key: object
+
+    def rows(self, section: Section) -> QuerySet[Any]:
+        return section.queryset().filter(pk=self.key)
+
+
+def _listed(item: Model, site: SiteOrigin, label: str, *, for_address: bool = False) -> Group | None:
+    """Return the entries of an object, or None where it is not listed.
+
+    For an address alone a section that cannot be asked is passed over, and languages are told apart in any case.
+    """
+    with neutral():
+        section = _section_of(item, _candidates(item, site, label, bool(label) or not for_address))
+        if section is None:
+            return None
+        _reduce(section.sitemap)
+        if for_address:
+            section.sitemap.alternates = True
+        return _read(item, section)
+
+
+def _reduce(sitemap: Any) -> None:
+    """Take off a fresh instance what a head does not show: it may cost queries."""
+    for name in _NOT_SHOWN:
+        # A property that cannot be set stays.
+        with suppress(AttributeError):
+            setattr(sitemap, name, None)
+
+
+def _read(item: Model, section: Section) -> Group | None:
+    scope = Scope(origin=section.origin, any_host=bool(getattr(section.sitemap, "cross_submission", "")))
+    cleaner = _make_cleaner(scope, Report(section.label), section.profile)
+    page = _OneRow(record=SitemapPage(), key=_key(item, section))
+    # The two ways to the rows of a page, as the sitemap goes them.
+    read = rows.read_groups if section.hooks.path == "row" else objects.read_groups
+    return next(read(section, page, cleaner), None)
+
+
+def _candidates(item: Model, site: SiteOrigin, label: str, must_be_askable: bool) -> list[Section]:
+    """Return the sections that may list the object and can be asked for it; without a primary key there are none."""
+    if label:
+        found = [_checked_model(item, get_section(label, site))]
+    else:
+        found = [get_section(one, site) for one in registry if _has_model(item, _model(one, site))]
+    askable = [section for section in found if section.paged_by == "key"]
+    if found and not askable and must_be_askable:
+        raise _not_askable(found[0])
+    return [section for section in askable if _key(item, section) is not None]
+
+
+def _section_of(item: Model, sections: Sequence[Section]) -> Section | None:
+    """Return the first of `sections` that has the object; of only one nothing is asked."""
+    if len(sections) < 2:
+        return next(iter(sections), None)
+    found = [Exists(section.queryset().filter(pk=_key(item, section))) for section in sections]
+    # Not type(item): a template may hold a lazy object.
+    model: Any = item._meta.concrete_model
+    stored = model._base_manager.using(sections[0].queryset().db).filter(pk=item.pk)
+    answers = next(iter(stored.values_list(*found)[:1]), ())
+    return next((section for section, is_there in zip(sections, answers, strict=False) if is_there), None)
+
+
+def _model(label: str, site: SiteOrigin) -> type[Model] | None:
+    """Return the model of a section's rows, or None where they are no QuerySet."""
+    given = registry[label]
+    known = _models.get(label)
+    # Asked once: the items() of a class may read all rows.
+    if known is None or known[0] is not given:
+        try:
+            items = get_section(label, site).sitemap.items()
+        except Exception:
+            logger.exception("Sitemap section %s cannot tell its rows; heads of pages do without it", label)
+            return None
+        known = _models[label] = (given, items.model if isinstance(items, QuerySet) else None)
+    return known[1]
+
+
+def _has_model(item: Model, model: type[Model] | None) -> bool:
+    return model is not None and issubclass(item._meta.concrete_model, model._meta.concrete_model)  # type: ignore[arg-type]
+
+
+def _key(item: Model, section: Section) -> Any:
+    """Return the primary key under which a section knows the object, or None where it is not complete."""
+    # Not item.pk: a child may have another primary key than its parent.
+    key = getattr(item, section.queryset().model._meta.pk.attname)
+    return None if isinstance(key, tuple) and None in key else key
+
+
+def _checked_model(item: Model, section: Section) -> Section:
+    items = section.sitemap.items()
+    if isinstance(items, QuerySet) and not _has_model(item, items.model):
+        raise InvalidSitemap(
+            f"The sitemap section {section.label!r} lists {items.model.__name__}, but the object is "
+            f"{shown(item)}, of {item._meta.object_name}. Name a section of that model, or none."
+        )
+    return section
+
+
+def _not_askable(section: Section) -> InvalidSitemap:
+    return InvalidSitemap(
+        f"The sitemap section {section.label!r} cannot be asked for the links of one object: {section.name} is paged "
+        "by position. Let items() return a QuerySet that is neither sliced nor combined, derive it from ModelSitemap "
+        "where it has i18n, and do not override get_urls(); or take the object out of the tag."
+    )
+
+
+def _links_of(group: Group) -> list[Link]:
+    entry = group.entries[0]
+    # Both what i18n gives and what the hook hreflang gives, in the order of the sitemap.
+    return [*entry.links, *_parsed(entry.extra)]
+
+
+def _parsed(elements: str) -> list[Link]:
+    text = f'<links xmlns:xhtml="{NAMESPACES["xhtml"]}">{elements}</links>'
+    root = ElementTree.fromstring(text)  # noqa: S314 - written and escaped by the writer
+    return [Link(link.attrib["hreflang"], link.attrib["href"]) for link in root]
+
+
+def _address_of(group: Group, request: HttpRequest | None) -> str:
+    locs = [entry.loc for entry in group.entries]
+    own = page_address(request) if request is not None and len(locs) > 1 else None
+    if own in locs:
+        return own
+    hrefs = {link.hreflang: link.href for link in reversed(group.entries[0].links)}
+    wanted = (translation.get_language(), settings.LANGUAGE_CODE)
+    codes = [_hreflang(language) for language in wanted if language]
+    return next((hrefs[code] for code in codes if code in hrefs), locs[0])
+
+
+def _own_url(item: Any, site: SiteOrigin) -> str | None:
+    if not hasattr(item, "get_absolute_url"):
+        raise SitemapError(
+            f"{shown(item)} has no address: no sitemap section lists it, and {type(item).__name__} has no "
+            "get_absolute_url(). Add that method, or take the object out of the tag for the address of the page."
+        )
+    try:
+        return normalize(item.get_absolute_url(), origin=site.origin)
+    except Exception as error:  # user code of any kind: a page is worth more than its links
+        Report("head").drop(key_of(item), "get_absolute_url", error)
+        return None
+
+
+def _is_nothing(item: Any) -> bool:
+    # What a variable that a template does not know gives.
+    return item is None or item == ""

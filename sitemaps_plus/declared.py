@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from itertools import islice
+from functools import partial
+from itertools import accumulate, islice, pairwise
 from typing import Any, ClassVar, Self, TypeAlias
 
 from sitemaps_plus.errors import InvalidEntry
@@ -17,6 +18,12 @@ from sitemaps_plus.text import shown
 # Of these nothing needs to be asked: neither expressions nor text to be made later.
 _PLAIN = (str, int, float, Decimal, date, bytes)
 _Fill: TypeAlias = Callable[[Iterator[Any]], Any]
+
+
+class Path(str):
+    """A path that `UrlFor` gave: it is known to be one of this site, where a path written by hand is not."""
+
+    __slots__ = ()
 
 
 class Value:
@@ -82,11 +89,13 @@ class Value:
 
         def build(values: Sequence[Any]) -> Any:
             row = take(values)
-            for name in needed:
-                if is_empty(row[name]):
-                    return None
+            if missing := [name for name in needed if is_empty(row[name])]:
+                return make._incomplete(missing)
             if choice and all(is_empty(row[name]) for name in choice):
                 return None
+            for part in row.values():
+                if isinstance(part, Exception):
+                    raise part
             return make(**constants, **row)
 
         return build
@@ -102,6 +111,10 @@ class Value:
 
     def _check(self) -> None:
         """Raise `InvalidEntry` where fields do not fit each other."""
+
+    @classmethod
+    def _incomplete(cls, missing: Sequence[str]) -> None:
+        """Hear which required fields are empty in a row: there is no such value; raise `InvalidEntry` to forbid it."""
 
 
 def is_expression(value: object) -> bool:
@@ -161,16 +174,27 @@ def _expressions(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _taker(given: Mapping[str, Any], fills: Mapping[str, _Fill]) -> Callable[[Sequence[Any]], dict[str, Any]]:
-    """Return the function from the values of a row to the fields that hold expressions."""
+    """Return the function from the values of a row to the fields that hold expressions, or why one cannot be built."""
     if all(is_expression(given[name]) for name in fills):
         names = tuple(fills)
         return lambda values: dict(zip(names, values, strict=True))
 
+    sizes = [sum(1 for _ in _expressions(name, given[name])) for name in fills]
+    ends = list(accumulate(sizes, initial=0))
+
     def take(values: Sequence[Any]) -> dict[str, Any]:
-        row = iter(values)
-        return {name: fill(row) for name, fill in fills.items()}
+        parts = zip(fills.items(), pairwise(ends), strict=True)
+        return {name: _attempt(fill, values[start:end]) for (name, fill), (start, end) in parts}
 
     return take
+
+
+def _attempt(fill: _Fill, values: Sequence[Any]) -> Any:
+    """Return what stands in a field, or the error: it matters only if there is such a value for the row."""
+    try:
+        return fill(iter(values))
+    except Exception as error:  # a converter of the project may raise anything
+        return error
 
 
 def _filler(value: Any) -> _Fill:
@@ -180,8 +204,16 @@ def _filler(value: Any) -> _Fill:
         return lambda row: tuple(part for fill in fillers if not is_empty(part := fill(row)))
     if _is_declared(value):
         build, size = value.builder(), len(value.expressions())
+        if getattr(value, "gives_paths", False):
+            return partial(_path, build, size)
         return lambda row: build(list(islice(row, size)))
     return next if is_expression(value) else lambda row: value
+
+
+def _path(build: Callable[[Sequence[Any]], str], size: int, row: Iterator[Any]) -> Path | None:
+    """Return the path that `UrlFor` builds; what is empty names no page, so that there is none."""
+    values = list(islice(row, size))
+    return None if any(map(is_empty, values)) else Path(build(values))
 
 
 def _settled(value: Any) -> Any:

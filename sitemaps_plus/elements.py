@@ -11,6 +11,21 @@ from sitemaps_plus.addresses import MAX_LOC, Origin, normalize
 from sitemaps_plus.dates import format_date
 from sitemaps_plus.text import Warn, clean, escape, ignore, shown
 
+# What stands together in the query of an address that is good for some time only.
+_SIGNATURES = (
+    ("X-Amz-Signature",),
+    ("X-Amz-Expires",),
+    ("X-Goog-Signature",),
+    ("X-Goog-Expires",),
+    # The older ones of Amazon and Google, and those of CloudFront.
+    ("Signature", "Expires"),
+    ("Signature", "Policy"),
+    # Azure: "se" is the end, unless a policy kept there has it; "sv" is always there.
+    ("sig", "se"),
+    ("sig", "sv"),
+    ("token",),
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
@@ -56,11 +71,31 @@ def url_of(value: Any, context: Context) -> str:
     return escape(normalize(value, origin=context.origin, warn=context.warn, max_length=context.max_loc))
 
 
-def media_url_of(value: Any, context: Context) -> str:
-    """Return the address of a file as XML, which may be FTP too (G-VID)."""
-    head = value[:6].lower() if isinstance(value, str) else ""
-    if head != "ftp://":
-        return url_of(value, context)
+def media_url_of(value: Any, context: Context, *, may_be_ftp: bool = False) -> str:
+    """Return the address of a file or player as XML; one that stops working some day with ``W-URL-SIGNED``.
+
+    The files of a video may be on FTP too (G-VID).
+    """
+    if may_be_ftp and isinstance(value, str) and value[:6].lower() == "ftp://":
+        url = _ftp_url(value, context)
+    else:
+        url = normalize(value, origin=context.origin, warn=context.warn, max_length=context.max_loc)
+    # The cheap test first: a row may have a thousand of these.
+    if "?" in url and (signature := signature_in(url)):
+        # The signature itself is no matter for a log.
+        said = f"The address {shown(url.partition('?')[0])} is signed ({signature}) and will stop working"
+        context.warn("W-URL-SIGNED", f"{said}; give one that everybody may fetch at any time.")
+    return escape(url)
+
+
+def signature_in(url: str) -> str | None:
+    """Return the parameters of an address by which it stops working some day, joined by ``+``, or None."""
+    query = url.partition("#")[0].partition("?")[2]
+    names = {pair.partition("=")[0].lower() for pair in query.split("&")}
+    return next(("+".join(marks) for marks in _SIGNATURES if all(mark.lower() in names for mark in marks)), None)
+
+
+def _ftp_url(value: str, context: Context) -> str:
     # Encoded as any other address, under the scheme whose default port it does not name.
     scheme = "http" if ":443" in value else "https"
     url = normalize(
@@ -69,7 +104,7 @@ def media_url_of(value: Any, context: Context) -> str:
         warn=context.warn,
         max_length=context.max_loc + len(scheme) - len("ftp"),
     )
-    return escape(f"ftp{url.removeprefix(scheme)}")
+    return f"ftp{url.removeprefix(scheme)}"
 
 
 def date_of(value: Any, context: Context, *, future: str | None = None) -> str | None:

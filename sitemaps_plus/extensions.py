@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from sitemaps_plus.codes import check_hreflang
 from sitemaps_plus.dates import as_datetime, format_date
-from sitemaps_plus.elements import Context, date_of, plain, tag, text_of, texts, url_of, writes_deprecated
+from sitemaps_plus.elements import Context, date_of, media_url_of, plain, tag, text_of, texts, url_of, writes_deprecated
 from sitemaps_plus.entries import Link
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.text import clean, escape, shown
@@ -61,9 +61,9 @@ _Link: TypeAlias = Alternate | Link
 def image_element(image: Image, context: Context) -> str:
     """Return one ``<image:image>``; raise `InvalidEntry` for an address that cannot be used."""
     if image.is_plain:
-        return f"<image:image><image:loc>{url_of(image.loc, context)}</image:loc></image:image>"
+        return f"<image:image><image:loc>{media_url_of(image.loc, context)}</image:loc></image:image>"
     image = image.settled()
-    parts = [tag("image:loc", url_of(image.loc, context))]
+    parts = [tag("image:loc", media_url_of(image.loc, context))]
     if writes_deprecated(image, ("caption", "geo_location", "title", "license"), context):
         parts += texts("image", image, ("caption", "geo_location", "title"), context)
         if image.license is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, timedelta
 from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
@@ -27,6 +27,16 @@ class LazyText(Protocol):
         """Return the text without its case, as `str` has it."""
 
 
+class Built(Protocol):
+    """What is made of expressions for each row: ``UrlFor``."""
+
+    def expressions(self) -> Mapping[str, Any]:
+        """Return the expressions by a name of their own."""
+
+    def builder(self) -> Callable[[Sequence[Any]], str]:
+        """Return the function from the expressions' values to what is made of them."""
+
+
 class File(Protocol):
     """What knows its address: the value of a FileField."""
 
@@ -36,7 +46,7 @@ class File(Protocol):
 
 
 Text: TypeAlias = str | LazyText | Expression | None
-Url: TypeAlias = str | LazyText | File | Expression | None
+Url: TypeAlias = str | LazyText | File | Built | Expression | None
 Date: TypeAlias = date | str | Expression | None
 Number: TypeAlias = int | float | Decimal | str | Expression | None
 YesNo: TypeAlias = bool | str | Expression | None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sitemaps_plus.codes import check_hreflang, check_news_language
-from sitemaps_plus.declared import Value
+from sitemaps_plus.declared import Path, Value
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.fields import Date, Expression, Text, Url, is_late, moment, one_of, several, text, url
 from sitemaps_plus.text import shown
@@ -44,7 +44,8 @@ __all__ = [
 
 _COMMAS = r"\s*,\s*"
 _GENRES = ("PressRelease", "Satire", "Blog", "OpEd", "Opinion", "UserGenerated")
-_TICKER = re.compile(r"[A-Za-z0-9_]+:[A-Za-z0-9_.\-]+")
+# The schema takes no punctuation; beyond ASCII it takes more than any exchange has.
+_TICKER = re.compile(r"[A-Za-z0-9]+:[A-Za-z0-9]+")
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.\-]*:")
 _UNKNOWN = ("geo_targeting", "amp", "geo_locations")
 
@@ -56,8 +57,11 @@ def _hreflang(where: str, value: Any) -> Any:
 
 def _href(where: str, value: Any) -> Any:
     kept = url(where, value)
+    if isinstance(value, Path) and value.startswith("/"):
+        # Which site a path is of is sure here: its origin goes before it when it is written.
+        return value
     if isinstance(kept, str) and not _SCHEME.match(kept):
-        said = f"{where} is {shown(kept)}; begin it with http:// or https://, search engines want it absolute."
+        said = f"{where} is {shown(kept)}; begin it with http:// or https://, or give UrlFor for a page of this site."
         raise InvalidEntry("E-URL-RELATIVE", said)
     return kept
 
@@ -78,7 +82,8 @@ def _ticker(where: str, value: Any) -> Any:
     if kept is None or is_late(kept):
         return kept
     if not _TICKER.fullmatch(kept.strip()):
-        raise InvalidEntry("E-NEWS-TICKERS", f"{where} has {shown(kept)}; write EXCHANGE:SYMBOL, as in NASDAQ:AMAT.")
+        said = f"{where} has {shown(kept)}; write EXCHANGE:SYMBOL in letters and digits, as in NASDAQ:AMAT"
+        raise InvalidEntry("E-NEWS-TICKERS", f"{said}. Leave out one with other characters: the schema refuses it.")
     return kept.strip()
 
 
@@ -133,7 +138,7 @@ class News(Value):
     keywords: Text | Iterable[Any] = None
     """Deprecated: a list, or one text with commas (XSD)."""
     stock_tickers: str | Iterable[Text] | Expression | None = None
-    """Deprecated: at most five, each ``EXCHANGE:SYMBOL`` (XSD)."""
+    """Deprecated: at most five, each ``EXCHANGE:SYMBOL``, in letters and digits (XSD)."""
 
     _rules: ClassVar = {
         "name": text,
@@ -163,7 +168,7 @@ class Alternate(Value):
     hreflang: Text = None
     """Language, script, region: ``pt-BR``, ``zh-Hant``; or ``x-default``; required (G-HRF)."""
     href: Url = None
-    """Absolute address, on any domain; required (G-HRF)."""
+    """Absolute address, on any domain, or `UrlFor` for a page of this site; required (G-HRF)."""
 
     _rules: ClassVar = {"hreflang": _hreflang, "href": _href}
     _required: ClassVar = ("hreflang", "href")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -54,8 +54,21 @@ def _currency(where: str, value: Any) -> Any:
     return code
 
 
+class _Limit(Value):
+    """Base of what a video may not be shown without: a half of it must not silently become no limit at all."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _incomplete(cls, missing: Sequence[str]) -> None:
+        """Mean "no limit for this row" where every field is an expression and empty; else raise `InvalidEntry`."""
+        if len(missing) < len(cls._required):
+            said = f"{cls.__name__}.{missing[0]} is empty for this row, which would show the video without the limit"
+            raise InvalidEntry("E-REQUIRED", f"{said}. Fill it, or leave the video out.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restriction(Value):
+class Restriction(_Limit):
     """The countries in which a video may, or may not, be played."""
 
     relationship: Text = None
@@ -68,7 +81,7 @@ class Restriction(Value):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Platform(Value):
+class Platform(_Limit):
     """The kinds of devices on which a video may, or may not, be played."""
 
     relationship: Text = None

@@ -35,11 +35,12 @@ def video_element(video: Video, context: Context) -> str:
 
 def _children(video: Any, context: Context) -> Iterator[str]:
     old = video if writes_deprecated(video, _DEPRECATED, context) else None
-    yield tag("video:thumbnail_loc", media_url_of(video.thumbnail_loc, context))
+    yield tag("video:thumbnail_loc", media_url_of(video.thumbnail_loc, context, may_be_ftp=True))
     yield tag("video:title", _title(video.title, context))
     yield from texts("video", video, ("description",), context)
     if video.content_loc is not None:
-        yield tag("video:content_loc", _not_the_page("content_loc", media_url_of(video.content_loc, context), context))
+        file = media_url_of(video.content_loc, context, may_be_ftp=True)
+        yield tag("video:content_loc", _not_the_page("content_loc", file, context))
     if video.player_loc is not None:
         yield _player(video.player_loc, context)
     yield from plain("video", video, ("duration",))
@@ -93,7 +94,7 @@ def _not_the_page(field: str, url: str, context: Context) -> str:
 
 
 def _player(player: Player, context: Context) -> str:
-    loc = _not_the_page("player_loc", url_of(player.loc, context), context)
+    loc = _not_the_page("player_loc", media_url_of(player.loc, context), context)
     if not writes_deprecated(player, ("allow_embed", "autoplay"), context):
         return tag("video:player_loc", loc)
     embed = None if player.allow_embed is None else yes_or_no(bool(player.allow_embed))
@@ -113,7 +114,7 @@ def _expiration(video: Video, context: Context) -> Iterator[str]:
 def _segments(video: Any, context: Context) -> Iterator[str]:
     for segment in video.content_segment_loc or ():
         duration = None if segment.duration is None else str(segment.duration)
-        yield tag("video:content_segment_loc", media_url_of(segment.loc, context), duration=duration)
+        yield tag("video:content_segment_loc", media_url_of(segment.loc, context, may_be_ftp=True), duration=duration)
 
 
 def _price(price: Any) -> str:

@@ -101,11 +101,6 @@ def parsed(element: str) -> ElementTree.Element:
     return validate(document(element))[0][1]
 
 
-def unproved(element: str) -> ElementTree.Element:
-    """Return the one element of a page that holds what only the published schema knows."""
-    return ElementTree.fromstring(document(element))[0][1]  # noqa: S314 - written by the code under test
-
-
 def text(element: ElementTree.Element, path: str) -> str | None:
     return element.findtext(path, namespaces=NAMESPACES)
 

@@ -130,8 +130,8 @@ _segments = addresses | st.builds(Segment, loc=addresses, duration=st.none() | n
 
 
 @st.composite
-def videos(draw: st.DrawFn, *, legacy: bool = True) -> Video:
-    """Return valid videos; without `legacy` none that holds what only the published schema knows."""
+def videos(draw: st.DrawFn) -> Video:
+    """Return valid videos."""
     player = draw(st.none() | addresses | _players)
     fields = _optional(
         duration=numbers(1, 28_800) | st.integers(1, 28_800).map(lambda seconds: timedelta(seconds=seconds)),
@@ -149,11 +149,11 @@ def videos(draw: st.DrawFn, *, legacy: bool = True) -> Video:
         uploader=_uploaders,
         platform=_devices,
         live=bools,
+        tvshow=_shows,
+        id=_ids | st.lists(_ids, max_size=2),
     )
-    if legacy:
-        fields |= _optional(tvshow=_shows, id=_ids | st.lists(_ids, max_size=2))
-        if player is not None:
-            fields |= _optional(content_segment_loc=st.lists(_segments, max_size=3))
+    if player is not None:
+        fields |= _optional(content_segment_loc=st.lists(_segments, max_size=3))
     return Video(
         thumbnail_loc=draw(addresses),
         title=draw(filled(100)),

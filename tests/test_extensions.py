@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db.models import F
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ from element_samples import (
     video,
 )
 from official_schemas import official_schema
+from sitemaps_plus import UrlFor
 from sitemaps_plus.dates import format_date
 from sitemaps_plus.entries import Link
 from sitemaps_plus.errors import InvalidEntry
@@ -115,6 +117,40 @@ def test_images_that_are_dropped_do_not_count():
 
     assert len(page[0]) == 1001
     assert codes == ["E-URL-SCHEME"] * 5
+
+
+@pytest.mark.parametrize(
+    ("query", "signature"),
+    [
+        ("X-Amz-Expires=60&X-Amz-Signature=0a", "X-Amz-Signature"),
+        ("X-Goog-Expires=60&X-Goog-Signature=0a", "X-Goog-Signature"),
+        ("AWSAccessKeyId=x&Signature=0a&Expires=60", "Signature+Expires"),
+        ("se=2026-10-01&sp=r&sig=0a", "sig+se"),
+        ("token=0a", "token"),
+    ],
+)
+@pytest.mark.parametrize("fields", [{}, {"title": "T"}], ids=["plain", "with a title"])
+def test_a_signed_image_is_written_with_a_warning(query, signature, fields):
+    heard: list[tuple[str, str]] = []
+    where = context(warn=lambda code, text: heard.append((code, text)), emit_deprecated=True, strict=True)
+    loc = f"https://cdn.example.net/a.jpg?{query}"
+
+    element = parsed(image_element(Image(loc=loc, **fields), where))
+
+    assert text(element, "image:loc") == loc
+    said = f"The address 'https://cdn.example.net/a.jpg' is signed ({signature}) and will stop working"
+    assert heard == [("W-URL-SIGNED", f"{said}; give one that everybody may fetch at any time.")]
+
+
+@pytest.mark.parametrize(
+    "rest", ["", "?", "?v=2", "?Signature=0a", "?Expires=60", "?sig=0a", "?sign=0a&expiry=60", "/token=0a", "?q=token"]
+)
+def test_an_image_that_is_not_signed_needs_no_warning(rest):
+    codes = Heard()
+
+    image_element(Image(loc=f"https://cdn.example.net/a.jpg{rest}"), context(warn=codes.warn))
+
+    assert codes == []
 
 
 def test_addresses_keep_the_limit_of_the_profile():
@@ -254,6 +290,15 @@ def test_a_bad_link_is_dropped_alone():
     assert codes == ["E-HREFLANG-REGION", "E-HREFLANG-LANG", "E-URL-SCHEME"]
 
 
+@pytest.mark.urls("testapp.urls_hostile")
+def test_a_path_of_a_url_pattern_stands_behind_the_origin():
+    link = Alternate(hreflang="de", href=UrlFor("slug", value=F("slug"))).builder()(["b"])
+
+    element = parsed(link_element(link, context()))
+
+    assert element.attrib == {"rel": "alternate", "hreflang": "de", "href": "https://example.com/slug/b/"}
+
+
 def test_a_code_has_one_address():
     codes = Heard()
     links = [Link("de", "/a"), Link("DE", "/a"), Link("de", "/b")]
@@ -299,7 +344,7 @@ def test_any_link_is_valid_and_read_back(link):
     assert element.attrib == {"rel": "alternate", "hreflang": link.hreflang, "href": address(link.href)}
 
 
-@given(st.lists(strategies.images()), st.lists(strategies.alternates()), strategies.videos(legacy=False))
+@given(st.lists(strategies.images()), st.lists(strategies.alternates()), strategies.videos())
 def test_all_of_them_stand_in_one_entry(images, links, made):
     where, codes = context(), Heard()
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib import sitemaps as contrib
+from django.core.files.storage import InMemoryStorage
 from django.db.models import F
 from django.template.loader import render_to_string
 from django.test import RequestFactory
@@ -14,10 +15,11 @@ from hypothesis import strategies as st
 
 import strategies
 from samples import make_products, section_of, text_of
-from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, Video, registry, views
+from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, UrlFor, Video, registry, views
 from sitemaps_plus.errors import InvalidSitemap, StrictError
 from sitemaps_plus.hooks import read_hooks
 from sitemaps_plus.pages import render_page
+from sitemaps_plus.values import Restriction
 from test_templates import written
 from testapp.models import Product
 from xml_checks import validate
@@ -127,6 +129,147 @@ def test_a_broken_image_is_missed_alone_and_reported() -> None:
     assert problems == {("images", "E-FIELD-TYPE"), ("images", "E-URL-SCHEME")}
     with pytest.raises(StrictError, match="images"):
         render_page(section_of(Products), 1, strict=True)
+
+
+def film(**fields: Any) -> Video:
+    return Video(**{"thumbnail_loc": "/t.jpg", "title": "T", "description": "D", "content_loc": "/v.mp4", **fields})
+
+
+class LongTitles(ModelSitemap):
+    queryset = Product.objects.order_by("pk")
+    location = "/product/"
+    videos = film(title=F("name"))
+
+
+class LongTitlesByMethod(LongTitles):
+    def videos(self, item: Any) -> Video:
+        return film(title=item.name)
+
+
+class Many(ModelSitemap):
+    queryset = Product.objects.order_by("pk")
+    location = "/product/"
+
+    def images(self, item: Any) -> Iterator[Image]:
+        return (Image(loc=f"/{number}.jpg") for number in range(1001))
+
+
+@pytest.mark.parametrize(
+    ("made_by", "name", "hook", "code", "path", "kept"),
+    [
+        pytest.param(LongTitles, "t" * 101, "videos", "VIDEO-TITLE", "video:title", ["t" * 99 + "…"], id="V06"),
+        pytest.param(
+            LongTitlesByMethod, "t" * 101, "videos", "VIDEO-TITLE", "video:title", ["t" * 99 + "…"], id="V06 method"
+        ),
+        pytest.param(LongTitles, "a\x0bb", "videos", "XML-CHAR", "video:title", ["ab"], id="X04"),
+        pytest.param(LongTitlesByMethod, "a\ufffeb", "videos", "XML-CHAR", "video:title", ["ab"], id="X06 method"),
+        pytest.param(
+            Many, "M", "images", "IMAGE-COUNT", "image:loc", [f"https://example.com/{n}.jpg" for n in range(1000)],
+            id="I02",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_a_warning_is_an_error_under_strict(
+    made_by: Any, name: str, hook: str, code: str, path: str, kept: list[str]
+) -> None:
+    (row,) = make_products(1, name=name)
+
+    document = render_page(section_of(made_by), 1, strict=False)
+
+    assert found(text_of(document), path) == kept
+    problems = [(problem.key, problem.hook, problem.code) for problem in document.report.problems]
+    assert problems == [(str(row.pk), hook, f"W-{code}")]
+    assert (document.report.left_out, document.report.dropped, document.report.warned) == (0, 0, 1)
+    with pytest.raises(StrictError, match=rf"{hook} of {row.pk} was dropped: .*\[E-{code}\]"):
+        render_page(section_of(made_by), 1, strict=True)
+
+
+def test_strict_is_silent_where_all_is_right() -> None:
+    make_products(1, file="photo.jpg", name="t" * 100, updated_at=timezone.now())
+
+    document = render_page(section_of(Declared), 1, strict=True)
+
+    assert document.report.problems == []
+    assert found(text_of(document), "video:title") == ["t" * 100]
+
+
+def test_a_video_whose_countries_are_empty_is_dropped_and_told() -> None:
+    class Films(ModelSitemap):
+        queryset = Product.objects.order_by("pk")
+        location = F("slug")
+        videos = film(restriction=Restriction(relationship="allow", countries=F("name")))
+
+    rows = [Product.objects.create(name=name, slug=f"/{at}/") for at, name in enumerate(["IE GB", "", "IE"])]
+
+    document = render_page(section_of(Films), 1, strict=False)
+
+    assert found(text_of(document), "video:restriction") == ["IE GB", "IE"]
+    assert len(found(text_of(document), "video:video")) == 2
+    assert len(validate(text_of(document))) == 3
+    (problem,) = document.report.problems
+    assert (problem.key, problem.hook, problem.code) == (str(rows[1].pk), "videos", "E-REQUIRED")
+    assert "Restriction.countries is empty for this row" in problem.reason
+
+
+@pytest.mark.urls("testapp.urls_hostile")
+def test_pages_in_other_languages_may_be_named_by_their_url_pattern() -> None:
+    class Products(ModelSitemap):
+        queryset = Product.objects.order_by("pk")
+        location = UrlFor("slug", value=F("slug"))
+        hreflang = [
+            Alternate(hreflang="en", href=UrlFor("slug", value=F("slug"))),
+            Alternate(hreflang="de", href=UrlFor("slug", value=F("name"))),
+            Alternate(hreflang="x-default", href=UrlFor("about")),
+        ]
+
+    Product.objects.create(name="stuhl", slug="chair")
+    Product.objects.create(name="", slug="table")
+
+    document = render_page(section_of(Products), 1, strict=True)
+
+    assert read_hooks(Products()).path == "row"
+    links = [
+        [(link.get("hreflang"), link.get("href")) for link in url.iterfind("xhtml:link", NAMES)]
+        for url in validate(text_of(document))
+    ]
+    site = "https://example.com"
+    assert links == [
+        [("en", f"{site}/slug/chair/"), ("de", f"{site}/slug/stuhl/"), ("x-default", f"{site}/about/")],
+        [("en", f"{site}/slug/table/"), ("x-default", f"{site}/about/")],
+    ]
+
+
+class Bucket(InMemoryStorage):
+    def url(self, name: str | None) -> str:
+        return f"https://bucket.example.net/{name}?X-Amz-Expires=60&X-Amz-Signature=secret"
+
+
+class Signed(ModelSitemap):
+    queryset = Product.objects.order_by("pk")
+    location = "/product/"
+    images = [Image(loc=F("file")), Image(loc="/logo.png?v=2")]
+
+
+class SignedByMethod(Signed):
+    def images(self, item: Any) -> list[Image]:
+        return [Image(loc=item.file), Image(loc="/logo.png?v=2")]
+
+
+@pytest.mark.parametrize("made_by", [Signed, SignedByMethod])
+def test_a_signed_address_is_written_and_told(made_by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Product._meta.get_field("file"), "storage", Bucket())
+    (row,) = make_products(1, file="a.jpg")
+
+    document = render_page(section_of(made_by), 1, strict=True)
+
+    assert found(text_of(document), "image:loc") == [
+        "https://bucket.example.net/a.jpg?X-Amz-Expires=60&X-Amz-Signature=secret",
+        "https://example.com/logo.png?v=2",
+    ]
+    (problem,) = document.report.problems
+    assert (problem.key, problem.hook, problem.code) == (str(row.pk), "images", "W-URL-SIGNED")
+    assert "'https://bucket.example.net/a.jpg' is signed (X-Amz-Signature)" in problem.reason
+    assert "secret" not in problem.reason
 
 
 def test_a_hook_that_raises_leaves_the_url_and_the_others() -> None:

@@ -159,7 +159,10 @@ def test_a_value_within_the_rules_is_accepted(make, fields):
         pytest.param(news, {"amp": "/amp/"}, "E-UNKNOWN-FIELD", id="N08 amp"),
         pytest.param(news, {"geo_locations": "IE"}, "E-UNKNOWN-FIELD", id="N08 geo_locations"),
         pytest.param(news, {"stock_tickers": [f"A:{n}" for n in range(6)]}, "E-NEWS-TICKERS", id="N10 six tickers"),
-        pytest.param(news, {"stock_tickers": "AMAT"}, "E-NEWS-TICKERS", id="N10 no exchange"),
+        *(
+            pytest.param(news, {"stock_tickers": value}, "E-NEWS-TICKERS", id=f"N10 {value}")
+            for value in ("AMAT", "NYSE:BRK.B", "NYSE:BRK-B", "NYSE:BRK_B", "A:B:C", "NYSE:", ":A", "NYSE: A", "Ö:B")
+        ),
         pytest.param(news, {"access": "Open"}, "E-NEWS-ACCESS", id="N10 Open"),
         pytest.param(news, {"access": "Paid"}, "E-NEWS-ACCESS", id="N10 Paid"),
         pytest.param(news, {"genres": ["Gossip"]}, "E-NEWS-GENRES", id="unknown genre"),
@@ -235,6 +238,16 @@ def test_a_refusal_says_where_what_and_what_to_do():
 
     said = "Video.duration is 'PT10M'; give a whole number from 1 to 28,800. [E-VIDEO-DURATION]"
     assert str(raised.value) == said
+
+
+def test_a_ticker_that_the_schema_refuses_is_to_be_left_out():
+    with pytest.raises(InvalidEntry) as raised:
+        news(stock_tickers=["NASDAQ:AMAT", "NYSE:BRK.B"])
+
+    assert str(raised.value) == (
+        "News.stock_tickers has 'NYSE:BRK.B'; write EXCHANGE:SYMBOL in letters and digits, as in NASDAQ:AMAT. "
+        "Leave out one with other characters: the schema refuses it. [E-NEWS-TICKERS]"
+    )
 
 
 def test_an_unknown_field_of_another_name_is_a_type_error():
@@ -381,13 +394,16 @@ def test_a_value_is_built_from_the_values_of_its_expressions():
 def test_optional_parts_that_are_empty_are_left_out():
     build = expressive().builder()
 
-    assert build(["Film", None, None, "", None, None, "", []]) == video(
-        title="Film", tags=["fixed"], prices=[Price(type="rent")]
+    assert build(["Film", None, None, "", None, None, "", ["tv"]]) == video(
+        title="Film",
+        tags=["fixed"],
+        prices=[Price(type="rent")],
+        platform=Platform(relationship="allow", platforms=["tv"]),
     )
 
 
 @pytest.mark.parametrize("empty", [None, ""])
-@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("kind", [kind for kind in VALUES if kind not in (Restriction, Platform)])
 def test_an_empty_required_field_means_no_value(kind, empty):
     for name in kind._required:
         filled = {other: "x" for other in kind._required if other != name}
@@ -395,6 +411,61 @@ def test_an_empty_required_field_means_no_value(kind, empty):
         build = kind(**filled, **{name: F("column")}).builder()
 
         assert build([empty]) is None
+
+
+LIMITS = [
+    pytest.param("restriction", Restriction, "countries", "IE", id="countries"),
+    pytest.param("platform", Platform, "platforms", "web", id="platforms"),
+]
+
+
+@pytest.mark.parametrize("empty", [None, "", " ", [], [None, ""]], ids=repr)
+@pytest.mark.parametrize(("field", "kind", "part", "one"), LIMITS)
+def test_a_limit_that_is_empty_for_a_row_leaves_no_video_without_limit(field, kind, part, one, empty):
+    build = video(**{field: kind(relationship="allow", **{part: F("where")})}).builder()
+
+    assert getattr(build([one]), field) == kind(relationship="allow", **{part: [one]})
+    with pytest.raises(InvalidEntry, match=rf"{kind.__name__}\.{part} is empty.*E-REQUIRED"):
+        build([empty])
+
+
+def test_an_empty_limit_says_what_would_happen_and_what_to_do():
+    build = Restriction(relationship="allow", countries=F("countries")).builder()
+
+    with pytest.raises(InvalidEntry) as raised:
+        build([[]])
+
+    assert str(raised.value) == (
+        "Restriction.countries is empty for this row, which would show the video without the limit. "
+        "Fill it, or leave the video out. [E-REQUIRED]"
+    )
+
+
+@pytest.mark.parametrize(("field", "kind", "part", "one"), LIMITS)
+def test_the_other_half_of_a_limit_is_needed_too(field, kind, part, one):
+    build = video(**{field: kind(relationship=F("how"), **{part: F("where")})}).builder()
+
+    assert getattr(build(["deny", one]), field).relationship == "deny"
+    for row in (["", one], ["deny", ""]):
+        with pytest.raises(InvalidEntry, match="E-REQUIRED"):
+            build(row)
+
+
+@pytest.mark.parametrize(("field", "kind", "part", "one"), LIMITS)
+def test_a_row_that_fills_neither_half_has_no_limit(field, kind, part, one):
+    build = video(**{field: kind(relationship=F("how"), **{part: [F("first"), F("second")]})}).builder()
+
+    assert build(["", None, ""]) == video()
+
+
+def test_a_row_without_a_video_needs_no_limit():
+    restriction = Restriction(relationship="allow", countries=F("countries"))
+    build = video(thumbnail_loc=F("still"), title=F("name"), restriction=restriction).builder()
+
+    assert build(["", "Film", ""]) is None
+    assert build(["/t.jpg", "Film", "IE"]).restriction.countries == ("IE",)
+    with pytest.raises(InvalidEntry, match="E-REQUIRED"):
+        build(["/t.jpg", "Film", ""])
 
 
 @pytest.mark.parametrize(
@@ -446,6 +517,46 @@ def test_the_name_of_a_url_pattern_may_stand_for_an_address():
     assert list(made.expressions()) == ["player_loc.value"]
     assert made.builder()([5]) == video(content_loc=None, player_loc="/int/5/")
     assert Image(loc=UrlFor("about")).builder()([]) == Image(loc="/about/")
+
+
+@pytest.mark.urls("testapp.urls_hostile")
+def test_a_page_of_this_site_in_another_language_may_be_named_by_its_url_pattern():
+    made = Alternate(hreflang="de", href=UrlFor("int", value=F("number")))
+
+    assert list(made.expressions()) == ["href.value"]
+    built = made.builder()([5])
+    assert (built.hreflang, built.href) == ("de", "/int/5/")
+    assert dataclasses.replace(built) == built.settled() == built
+    assert Alternate(hreflang="x-default", href=UrlFor("about")).builder()([]).href == "/about/"
+
+
+@pytest.mark.urls("testapp.urls_hostile")
+@pytest.mark.parametrize("empty", [None, ""])
+def test_a_row_with_nothing_to_name_a_page_by_has_no_such_value(empty):
+    for made in (
+        Alternate(hreflang="de", href=UrlFor("slug", value=F("slug_de"))),
+        Image(loc=UrlFor("slug", value=F("slug"))),
+        video(content_loc=None, player_loc=Player(loc=UrlFor("slug", value=F("slug")))),
+    ):
+        assert made.builder()([empty]) is None
+        assert made.builder()(["a"]) is not None
+
+
+@pytest.mark.urls("testapp.urls_hostile")
+def test_a_page_that_cannot_be_named_is_an_error_where_there_is_a_value():
+    build = video(title=F("name"), player_loc=UrlFor("int", value=F("number"))).builder()
+
+    assert build(["", "seven"]) is None
+    with pytest.raises(InvalidEntry, match="E-URL-REVERSE"):
+        build(["Film", "seven"])
+
+
+def test_a_path_written_by_hand_is_no_address_in_another_language():
+    """H17."""
+    for href in ("/de/", "//example.de/", mark_safe("/de/")):
+        assert refused(Alternate, hreflang="de", href=href) == "E-URL-RELATIVE"
+    with pytest.raises(InvalidEntry, match=r"give UrlFor for a page of this site.*E-URL-RELATIVE"):
+        Alternate(hreflang="de", href=F("path")).builder()(["/de/"])
 
 
 def test_a_list_cannot_be_changed_from_outside():

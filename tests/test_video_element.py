@@ -23,7 +23,6 @@ from element_samples import (
     names,
     parsed,
     text,
-    unproved,
     video,
 )
 from sitemaps_plus.dates import format_date
@@ -85,7 +84,7 @@ def test_a_lazy_text_is_written_in_the_active_language():
 
 def test_a_full_video_has_its_children_in_the_order_of_the_schema():
     """V16."""
-    element = unproved(video_element(everything(), context(emit_deprecated=True)))
+    element = parsed(video_element(everything(), context(emit_deprecated=True)))
 
     assert names(element) == [
         "thumbnail_loc", "title", "description", "content_loc", "player_loc", "duration", "expiration_date", "rating",
@@ -215,7 +214,7 @@ def test_www_is_no_domain_of_its_own():
     ],
 )
 def test_media_of_a_video_may_be_on_ftp(given_url, expected):
-    element = unproved(video_element(video(content_loc=given_url), context()))
+    element = parsed(video_element(video(content_loc=given_url), context()))
 
     assert text(element, "video:content_loc") == expected
 
@@ -226,6 +225,26 @@ def test_an_ftp_address_has_the_same_limit_as_any_other():
     assert longest in video_element(video(content_loc=longest), context())
     with pytest.raises(InvalidEntry, match="E-URL-LENGTH"):
         video_element(video(content_loc=f"{longest}a"), context())
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"thumbnail_loc": "/a?token=1"}, "thumbnail_loc"),
+        ({"content_loc": "/a?token=1"}, "content_loc"),
+        ({"content_loc": "ftp://example.com/a?token=1"}, "content_loc"),
+        ({"player_loc": "/a?token=1"}, "player_loc"),
+        ({"player_loc": Player(loc="/a?token=1")}, "player_loc"),
+        ({"player_loc": "/p", "content_segment_loc": "/a?token=1"}, "content_segment_loc"),
+    ],
+)
+def test_a_signed_address_of_a_video_is_written_with_a_warning(fields, path):
+    codes = Heard()
+
+    element = parsed(video_element(video(**fields), context(warn=codes.warn, emit_deprecated=True)))
+
+    assert text(element, f"video:{path}").endswith("/a?token=1")
+    assert codes == ["W-URL-SIGNED"]
 
 
 def test_a_player_is_not_on_ftp():
@@ -245,25 +264,12 @@ def test_a_bad_video_is_dropped_alone():
 # Any video
 
 
-@given(strategies.videos(legacy=False), st.booleans())
+@given(strategies.videos(), st.booleans())
 def test_any_video_is_valid_and_read_back(made, emit_deprecated):
     element = parsed(video_element(made, context(emit_deprecated=emit_deprecated)))
 
     assert _texts(element) == _expected(made, emit_deprecated)
-
-
-@given(strategies.videos(), st.booleans())
-def test_any_video_with_legacy_parts_is_read_back(made, emit_deprecated):
-    element = unproved(video_element(made, context(emit_deprecated=emit_deprecated)))
-    legacy = {
-        "content_segment_loc": [address(segment.loc) for segment in made.content_segment_loc or ()],
-        "id": [clean(name.value) for name in made.id or ()],
-        "tvshow": [None] * (made.tvshow is not None),
-    }
-
-    written = {name: found for name, found in legacy.items() if found and emit_deprecated}
-    assert _texts(element) == _expected(made, emit_deprecated) | written
-    if written.get("tvshow"):
+    if made.tvshow is not None and emit_deprecated:
         assert text(element, "video:tvshow/video:show_title") == clean(made.tvshow.show_title)
         assert text(element, "video:tvshow/video:episode_title") == kept(made.tvshow.episode_title, clean)
 
@@ -276,7 +282,7 @@ def _texts(element: ElementTree.Element) -> dict[str, list[str | None]]:
 
 
 def _expected(made: Any, emit_deprecated: bool) -> dict[str, list[str | None]]:
-    """Return the texts of the children of a video, but not those of legacy ones."""
+    """Return the texts of the children of a video."""
     moment = lambda value: format_date(value, tz=BERLIN)  # noqa: E731
     yes_no = {True: "yes", False: "no"}.get
     parts: dict[str, list[str | None]] = {
@@ -298,11 +304,16 @@ def _expected(made: Any, emit_deprecated: bool) -> dict[str, list[str | None]]:
         "platform": [made.platform and " ".join(made.platform.platforms)],
         "live": [yes_no(made.live)],
     }
+    if emit_deprecated:
+        parts |= {
+            "category": [kept(made.category, clean)],
+            "gallery_loc": [made.gallery_loc and address(made.gallery_loc.loc)],
+            "content_segment_loc": [address(segment.loc) for segment in made.content_segment_loc or ()],
+            "id": [clean(name.value) for name in made.id or ()],
+        }
     found = {name: texts for name, texts in parts.items() if texts not in ([], [None])}
-    if emit_deprecated and made.category is not None:
-        found["category"] = [clean(made.category)]
-    if emit_deprecated and made.gallery_loc is not None:
-        found["gallery_loc"] = [address(made.gallery_loc.loc)]
     if emit_deprecated and made.prices is not None:
         found["price"] = [price.value for price in made.prices]
+    if emit_deprecated and made.tvshow is not None:
+        found["tvshow"] = [None]
     return found

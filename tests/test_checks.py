@@ -8,7 +8,21 @@ from django.db.models.functions import Now
 from django.urls import include, path, re_path, set_script_prefix
 from django.utils import timezone
 
-from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor, register, registry, views
+from sitemaps_plus import (
+    Alternate,
+    GenericSitemap,
+    Image,
+    ModelSitemap,
+    NewsSitemap,
+    Related,
+    Sitemap,
+    UrlFor,
+    Video,
+    register,
+    registry,
+    views,
+)
+from sitemaps_plus.values import Player
 from testapp.models import Article, Cell, Note, Product, Seat, Token
 
 
@@ -471,6 +485,42 @@ def test_e014_urls_that_do_not_exist_are_errors(location, problem):
     assert "Correct" in text
 
 
+@pytest.mark.parametrize(
+    ("hooks", "where"),
+    [
+        ({"hreflang": [Alternate(hreflang="de", href=UrlFor("nowhere"))]}, "Rows.hreflang"),
+        ({"images": Image(loc=UrlFor("nowhere"))}, "Rows.images"),
+        (
+            {
+                "videos": Video(
+                    thumbnail_loc="/t.jpg", title="T", description="D", player_loc=Player(loc=UrlFor("nowhere"))
+                )
+            },
+            "Rows.videos",
+        ),
+        ({"images": Related("notes", Image(loc=UrlFor("nowhere", text=F("text"))))}, "Rows.images"),
+    ],
+    ids=["hreflang", "images", "videos", "related"],
+)
+def test_e014_urls_within_values_exist_too(hooks, where):
+    rows(**hooks)
+
+    id, text = the_one()
+
+    assert id == "E014"
+    assert text.startswith(f"{where}: UrlFor('nowhere'")
+    assert "no URL pattern has this name" in text
+
+
+def test_e014_is_silent_where_values_name_urls_that_exist():
+    rows(
+        images=[Image(loc=UrlFor("sitemaps_plus:index")), Image(loc=F("file"))],
+        videos=lambda self, item: [],
+    )
+
+    assert said() == []
+
+
 @pytest.mark.parametrize("prefix", ["/", "/app/"])
 def test_w015_the_index_lies_at_the_root(settings, prefix):
     set_script_prefix(prefix)
@@ -542,7 +592,8 @@ def test_no_check_runs_what_a_class_would_run():
         raise AssertionError("a check must not run this")
 
     names = ("limit", "fill", "key", "changed", "lastmod", "i18n", "languages", "alternates", "x_default", "priority")
-    members = {name: property(forbidden) for name in (*names, "queryset", "location", "changefreq")}
+    media = ("images", "videos", "news", "hreflang")
+    members = {name: property(forbidden) for name in (*names, *media, "queryset", "location", "changefreq")}
     register("pages", type("Pages", (Sitemap,), {**members, "items": forbidden, "get_queryset": forbidden}))
 
     assert said() == []

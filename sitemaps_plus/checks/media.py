@@ -1,0 +1,129 @@
+"""Check the files whose addresses the images and videos of a section have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.db.models import FileField
+
+from sitemaps_plus.checks.classes import class_of, name_of, queryset_of, sitemaps, values_of
+from sitemaps_plus.elements import signature_in
+from sitemaps_plus.errors import InvalidSitemap
+from sitemaps_plus.hooks import Declared
+from sitemaps_plus.related import Related, find_relation
+
+_PROBE = "sitemaps-plus-check.jpg"
+"""A file that need not exist: storages make addresses without asking for it."""
+
+_OPTIONS = (
+    "in the OPTIONS of the storage. Its files have to be public then: give these a storage of their own if need be."
+)
+
+
+class _File(NamedTuple):
+    """A file of each row, and where its address goes."""
+
+    hook: str
+    place: str
+    field: FileField
+
+
+class _Signing(NamedTuple):
+    """How a storage signs addresses, and what ends that."""
+
+    how: str
+    remedy: str
+
+
+@register(Tags.files)
+def check_signed_files(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.E017: images and videos have addresses that work for as long as the files are there."""
+    return [
+        Error(
+            f"{name_of(sitemap)}.{file.hook}: {file.place} is {file.field}, a file of {_name(file.field.storage)}, "
+            f"which signs its addresses ({signing.how}). Crawlers would get links that stop working.",
+            hint=signing.remedy,
+            obj=class_of(sitemap),
+            id="sitemaps_plus.E017",
+        )
+        for sitemap in sitemaps()
+        for file in _files(sitemap)
+        if (signing := _signing(file.field.storage))
+    ]
+
+
+def _files(sitemap: Any) -> Iterator[_File]:
+    queryset = queryset_of(sitemap)
+    if queryset is None:
+        return
+    for hook in ("images", "videos"):
+        for given in values_of(sitemap, hook):
+            value, rows = _unwrapped(given, queryset)
+            for name, expression in value.expressions().items():
+                field = _field(rows, expression)
+                if isinstance(field, FileField):
+                    yield _File(hook, f"{type(value).__name__}.{name}", field)
+
+
+def _unwrapped(value: Any, rows: Any) -> tuple[Any, Any]:
+    """Return a value and the rows that its expressions are of; those of `Related` are rows of another model."""
+    if not isinstance(value, Related) or not isinstance(value.value, Declared):
+        return value, rows
+    try:
+        return value.value, find_relation(rows.model, value.relation).model._default_manager.all()
+    except InvalidSitemap:  # there is no such relation, which is told where rows are read
+        return value, rows
+
+
+def _field(queryset: Any, expression: Any) -> Any:
+    try:
+        return expression.resolve_expression(queryset.query.chain()).output_field
+    except Exception:  # of an expression of any kind; what cannot be resolved is told where rows are read
+        return None
+
+
+def _signing(storage: Any) -> _Signing | None:
+    try:
+        return _by_options(storage) if _has_options(storage) else _by_address(storage)
+    except Exception:  # of a storage of any kind; one that cannot be made or has no addresses is not for this check
+        return None
+
+
+def _has_options(storage: Any) -> bool:
+    """Return whether attributes tell: url() of such a storage may ask a server for what it signs with."""
+    return hasattr(storage, "querystring_auth") or hasattr(storage, "expiration_secs")
+
+
+def _by_options(storage: Any) -> _Signing | None:
+    if getattr(storage, "expiration_secs", None):
+        return _Signing("expiration_secs is set", f"Set expiration_secs=None {_OPTIONS}")
+    # On Google Cloud, files that are public by their ACL have plain addresses all the same.
+    if not getattr(storage, "querystring_auth", False) or getattr(storage, "default_acl", None) == "publicRead":
+        return None
+    if not getattr(storage, "custom_domain", None):
+        return _Signing("querystring_auth is True", f"Set querystring_auth=False {_OPTIONS}")
+    # Under a domain of its own S3 signs nothing, unless it has the key of CloudFront.
+    if getattr(storage, "cloudfront_signer", None):
+        return _Signing(
+            "querystring_auth is True and it has a cloudfront_signer",
+            f"Set querystring_auth=False, or take cloudfront_signer or its key out, {_OPTIONS}",
+        )
+    return None
+
+
+def _by_address(storage: Any) -> _Signing | None:
+    signature = signature_in(storage.url(_PROBE))
+    if signature is None:
+        return None
+    return _Signing(
+        f"they hold {signature}",
+        "Give the field a storage whose url() signs nothing. In django-storages that is querystring_auth=False for S3, "
+        "CloudFront and Google Cloud, and expiration_secs=None for Azure.",
+    )
+
+
+def _name(storage: Any) -> str:
+    # Not type(): the default storage stands behind an object that is made late.
+    return str(storage.__class__.__name__)

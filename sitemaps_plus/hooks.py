@@ -7,7 +7,7 @@ object.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -234,17 +234,26 @@ def read_hooks(sitemap: Any) -> Hooks:
             f"{_class_of(sitemap).__name__}.changed must be an ORM expression such as F({column!r}): "
             "the database looks for changes by it."
         )
-    names = (*HOOKS, *MEDIA, *(LANGUAGE_HOOKS if sitemap.i18n else ()))
-    decided = next((name for name in names if found[name].kind == "method"), None)
-    if decided is None and sitemap.i18n and asks_each_item(sitemap):
-        decided = "get_languages_for_item"
-    hooks = Hooks(**found, decided_by=decided)
+    hooks = Hooks(**found)
     if hooks.siblings and sitemap.i18n:
         raise InvalidSitemap(
             f"{_class_of(sitemap).__name__}.hreflang links rows that have one language each, but i18n = True gives "
             "every row all languages. Take one of the two away."
         )
-    return hooks
+    return replace(hooks, decided_by=_decided_by(sitemap, hooks))
+
+
+def _decided_by(sitemap: Any, hooks: Hooks) -> str | None:
+    """Return the first hook that needs the object."""
+    used = list(hooks.shown)
+    if sitemap.i18n or hooks.siblings:
+        used.append(hooks.x_default)
+    if sitemap.i18n:
+        used.append(hooks.languages)
+    methods = [hook.name for hook in used if hook.kind == "method"]
+    if sitemap.i18n and asks_each_item(sitemap):
+        methods.append("get_languages_for_item")
+    return methods[0] if methods else None
 
 
 def read_hook(sitemap: Any, name: str) -> Hook:

@@ -22,6 +22,7 @@ from sitemaps_plus.hooks import (
     MEDIA,
     Column,
     Expression,
+    Loader,
     Member,
     has_languages_per_item,
     languages_of,
@@ -193,12 +194,18 @@ class _Loaded(NamedTuple):
 
 def _load(sitemap: Any, rows: Sequence[Any], base: str = "") -> None:
     """Replace the values of columns that stand for rows of other tables, in all of `rows` at once."""
+    done: dict[Loader, Sequence[Any]] = {}
     for alias, column in read_hooks(sitemap).columns.items():
-        if isinstance(column, Column) and column.load:
-            values = [getattr(row, alias) for row in rows]
-            if not any(isinstance(value, _Loaded) for value in values):
-                for row, found in zip(rows, column.load(values, _Reader(sitemap, base)), strict=True):
-                    setattr(row, alias, _Loaded(found))
+        if not isinstance(column, Column) or column.load is None:
+            continue
+        values = [getattr(row, alias) for row in rows]
+        if any(isinstance(value, _Loaded) for value in values):
+            continue
+        # A relation that several parts of a row use is read once.
+        if column.load not in done:
+            done[column.load] = column.load(values, _Reader(sitemap, base))
+        for row, found in zip(rows, done[column.load], strict=True):
+            setattr(row, alias, _Loaded(found))
 
 
 def _language_of(row: Any, alias: str) -> str:

@@ -78,7 +78,7 @@ class Related:
         return make
 
     def _expressions(self) -> list[Any]:
-        if isinstance(self.value, Declared):
+        if isinstance(self.value, Declared) and not isinstance(self.value, type):
             return list(self.value.expressions().values())
         return [self.value] if isinstance(self.value, Expression) else []
 

@@ -16,6 +16,7 @@ from sitemaps_plus.hooks import (
     Column,
     Getter,
     Hook,
+    Loader,
     Member,
     Values,
     asks_each_item,
@@ -141,9 +142,13 @@ class Renderer:
         if not loads or not rows:
             return rows
         values = [list(row.values) for row in rows]
+        done: dict[Loader, Sequence[Any]] = {}
         for index, load in loads.items():
-            for one, found in zip(values, load([one[index] for one in values], self), strict=True):
-                one[index] = found
+            # A relation that several parts of a row use is read once.
+            found = done[load] if load in done else load([one[index] for one in values], self)
+            done[load] = found
+            for one, loaded in zip(values, found, strict=True):
+                one[index] = loaded
         return [Row(row.key, one, row.item) for row, one in zip(rows, values, strict=True)]
 
     def _getter(self, name: str) -> Getter:

@@ -163,26 +163,54 @@ def test_newest_is_the_maximum_of_dates_and_datetimes(values: list[date]) -> Non
     )
 
 
-@pytest.mark.parametrize("code", ["de", "pt-BR", "pt-br", "zh-Hans", "zh-hant-tw", "x-default", "X-Default"])
-def test_a_link_names_a_language(code: str) -> None:
-    assert cleaner().link(1, code, "/a b/") == Link(code, "https://example.com/a%20b/")
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("de", "de"),
+        ("pt-BR", "pt-BR"),
+        ("pt-br", "pt-BR"),
+        ("zh-Hans", "zh-Hans"),
+        ("zh-hant-tw", "zh-Hant-TW"),
+        ("x-default", "x-default"),
+        ("X-Default", "x-default"),
+    ],
+)
+def test_a_link_names_a_language_in_canonical_case(code: str, expected: str) -> None:
+    assert cleaner().links(1, [(code, "/a b/")]) == [Link(expected, "https://example.com/a%20b/")]
 
 
 def test_a_link_may_lead_to_another_host() -> None:
-    assert cleaner().link(1, "de", "https://example.de/") == Link("de", "https://example.de/")
+    assert cleaner().links(1, [("de", "https://example.de/")]) == [Link("de", "https://example.de/")]
 
 
 @pytest.mark.parametrize("code", ["", "fil", "en-UK-x", "e", "en_GB", "de\n", 'de"', "de\x00", "\ud800", None])
-def test_a_link_of_no_language_is_dropped(code: Any) -> None:
+def test_a_link_of_no_language_is_dropped_and_the_others_stay(code: Any) -> None:
     made = cleaner()
 
-    assert made.link(1, code, "/") is None
-    assert problems(made) == [("1", "alternates", "E-HREFLANG")]
+    assert made.links(1, [(code, "/"), ("de", "/de/")]) == [Link("de", "https://example.com/de/")]
+    assert [(key, hook) for key, hook, _ in problems(made)] == [("1", "alternates")]
+    assert problems(made)[0][2] in ("E-HREFLANG-LANG", "E-HREFLANG-REGION")
+
+
+def test_a_language_may_have_another_hreflang_or_none() -> None:
+    made = cleaner(hreflang={"es-419": "es", "gsw": None, "de": "de"}.__getitem__)
+
+    found = made.links(1, [("es-419", "/es/"), ("gsw", "/gsw/"), ("de", "/de/")])
+
+    assert [link.hreflang for link in found] == ["es", "de"]
+    assert not made.report.problems
+
+
+def test_of_two_addresses_for_one_hreflang_the_first_is_linked() -> None:
+    made = cleaner()
+
+    assert made.links(1, [("de", "/a/"), ("DE", "/b/"), ("De", "/a/")]) == [Link("de", "https://example.com/a/")]
+    assert problems(made) == [("1", "alternates", "E-HREFLANG-REPEATED")]
 
 
 @pytest.mark.parametrize("href", [None, "relative/", "javascript:alert(1)", f"/{'x' * 3000}", Hostile()])
 def test_a_link_without_a_usable_address_is_dropped(href: Any) -> None:
     made = cleaner()
 
-    assert made.link(1, "de", href) is None
+    assert made.links(1, [("de", href)]) == []
     assert (made.report.dropped, made.report.left_out) == (1, 0)

@@ -149,7 +149,8 @@ def test_all_languages_of_a_row_stand_together_and_link_to_each_other() -> None:
     document = render(Translated)
 
     assert rendered_paths(document) == [f"/{code}/product-{number}/" for number in (1, 2) for code in LANGUAGES]
-    of_first = [(code, f"/{code}/product-1/") for code in LANGUAGES] + [("x-default", "/product-1/")]
+    of_first = [("en", "/en/product-1/"), ("de", "/de/product-1/"), ("pt-BR", "/pt-br/product-1/")]
+    of_first.append(("x-default", "/product-1/"))
     assert links(document)[:3] == [of_first] * 3
 
 
@@ -183,7 +184,7 @@ def test_a_language_that_raises_is_dropped_and_the_others_stay() -> None:
     ]
     assert links(document)[0] == [
         ("en", "/en/product-1/"),
-        ("pt-br", "/pt-br/product-1/"),
+        ("pt-BR", "/pt-br/product-1/"),
         ("x-default", "/product-1/"),
     ]
     assert problems(document) == [
@@ -242,7 +243,7 @@ def test_a_language_without_an_hreflang_has_a_page_and_no_link() -> None:
 
     assert rendered_paths(document) == ["/en/product-1/", "/ast/product-1/"]
     assert links(document) == [[("en", "/en/product-1/"), ("x-default", "/product-1/")]] * 2
-    assert {code for *_, code in problems(document)} == {"E-HREFLANG"}
+    assert {code for *_, code in problems(document)} == {"E-HREFLANG-LANG"}
 
 
 def test_both_paths_give_the_same_bytes() -> None:
@@ -387,7 +388,12 @@ def test_pairs_of_a_class_that_is_paged_by_position_get_their_links() -> None:
         "/en/product-2/",
         "/pt-br/product-2/",
     ]
-    assert links(document)[0] == [(code, f"/{code}/product-1/") for code in LANGUAGES] + [("x-default", "/product-1/")]
+    assert links(document)[0] == [
+        ("en", "/en/product-1/"),
+        ("de", "/de/product-1/"),
+        ("pt-BR", "/pt-br/product-1/"),
+        ("x-default", "/product-1/"),
+    ]
     assert document.report.left_out == 1
 
 

@@ -13,7 +13,6 @@ from django.db.models import CharField, F, Max, Value
 from django.db.models.functions import Concat
 from django.db.models.signals import post_init
 from django.test.utils import CaptureQueriesContext
-from django.urls import set_script_prefix
 from django.utils import timezone, translation
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +20,7 @@ from hypothesis import strategies as st
 from factories import ArticleFactory, NoteFactory, ProductFactory, SeatFactory
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
-from sitemaps_plus.items import Pairs, absolute, latest_lastmod, lazy_items, newest_of_all, without_language
+from sitemaps_plus.items import Pairs, absolute, latest_lastmod, lazy_items, newest_of_all
 from testapp.models import Article, Product, Seat
 
 CODES = ["en", "de", "fr"]
@@ -210,30 +209,6 @@ def test_a_location_that_would_name_another_host_is_an_error(location, code):
         absolute("https://example.com", location)
 
     assert caught.value.code == code
-
-
-@pytest.mark.parametrize(
-    ("url", "prefix", "expected"),
-    [
-        ("https://e.com/en/a/", "/", "https://e.com/a/"),
-        ("https://e.com/en/", "/", "https://e.com/"),
-        ("https://e.com/en/en/a/", "/", "https://e.com/en/a/"),
-        ("https://e.com/a/en/b/", "/", "https://e.com/a/en/b/"),
-        ("https://e.com/english/", "/", "https://e.com/english/"),
-        ("https://e.com/en", "/", "https://e.com/en"),
-        ("https://e.com", "/", "https://e.com"),
-        ("https://en/en/a/", "/", "https://en/a/"),
-        ("https://e.com/?next=/en/", "/", "https://e.com/?next=/en/"),
-        ("https://e.com/app/en/a/", "/app/", "https://e.com/app/a/"),
-        ("https://e.com/en/app/a/", "/app/", "https://e.com/en/app/a/"),
-    ],
-)
-def test_x_default_takes_only_the_language_prefix_off(url, prefix, expected):
-    set_script_prefix(prefix)
-    try:
-        assert without_language(url, "en") == expected
-    finally:
-        set_script_prefix("/")
 
 
 def test_x_default_stands_beside_the_languages():

@@ -5,6 +5,7 @@ import uuid
 from django.contrib.contenttypes.fields import GenericForeignKey, GenericRelation
 from django.contrib.contenttypes.models import ContentType
 from django.db import models
+from django.utils.translation import get_language
 
 
 class Product(models.Model):
@@ -154,3 +155,50 @@ class Reading(models.Model):
 
     def __str__(self):
         return self.slug
+
+
+class Photo(models.Model):
+    """What a product has many of, in an order of its own."""
+
+    product = models.ForeignKey(Product, models.CASCADE, related_name="photos")
+    file = models.FileField(upload_to="photos", blank=True)
+    caption = models.CharField(max_length=50, blank=True)
+    position = models.IntegerField(default=0)
+
+    class Meta:
+        ordering = ("position",)
+
+    def __str__(self):
+        return self.file.name
+
+
+class Translation(models.Model):
+    """The texts of a product in one language."""
+
+    product = models.ForeignKey(Product, models.CASCADE, related_name="translations")
+    language_code = models.CharField(max_length=10)
+    slug = models.CharField(max_length=50, blank=True)
+    title = models.CharField(max_length=50, blank=True)
+
+    def __str__(self):
+        return self.slug
+
+
+class Leaflet(models.Model):
+    """A row for each language, and a column for each beside it."""
+
+    translation_key = models.CharField(max_length=20, blank=True, null=True, db_index=True)  # noqa: DJ001 - both are met
+    locale = models.CharField(max_length=10, blank=True)
+    slug = models.CharField(max_length=50)
+    slug_en = models.CharField(max_length=50, blank=True, null=True)  # noqa: DJ001
+    slug_de = models.CharField(max_length=50, blank=True, null=True)  # noqa: DJ001
+    slug_pt_br = models.CharField(max_length=50, blank=True, null=True)  # noqa: DJ001
+    languages = models.JSONField(default=list)
+    fallback = models.CharField(max_length=50, blank=True)
+    updated_at = models.DateTimeField(null=True)
+
+    def __str__(self):
+        return self.slug
+
+    def get_absolute_url(self):
+        return f"/{get_language()}/{self.slug}/"

@@ -1,0 +1,110 @@
+"""What projects say of languages, and the codes that come out: H08, H09, H12 and H13 of the protocol among them."""
+
+from typing import Any
+
+import pytest
+from django.urls import set_script_prefix
+
+from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.languages import code_of, hreflang_of, languages_in, same_language, without_language, x_default_of
+
+HREFS = {"en": "https://e.com/en/a/", "pt-br": "https://e.com/pt-br/a/"}
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [("de", "de"), ("zh-hans", "zh-Hans"), ("pt-br", "pt-BR"), ("sr-latn", "sr-Latn"), ("X-Default", "x-default")],
+)
+def test_a_language_has_an_hreflang_in_canonical_case(language: str, expected: str) -> None:
+    assert hreflang_of(language) == expected
+
+
+def test_h08_a_language_that_search_engines_do_not_know_needs_another_hreflang(settings: Any) -> None:
+    with pytest.raises(InvalidEntry, match="E-HREFLANG-REGION"):
+        hreflang_of("es-419")
+
+    settings.SITEMAPS_PLUS = {"HREFLANG": {"es-419": "es", "dsb": None, "en": "en-gb"}}
+
+    assert hreflang_of("es-419") == "es"
+    assert hreflang_of("dsb") is None
+    assert hreflang_of("en") == "en-GB"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, []),
+        ("", []),
+        ([], []),
+        (["de", "en", "de"], ["de", "en"]),
+        ("de, en;fr\tes", ["de", "en", "fr", "es"]),
+        (("pt-br",), ["pt-br"]),
+    ],
+)
+def test_languages_come_as_a_list_or_as_one_text(given: Any, expected: list[str]) -> None:
+    assert languages_in(given) == expected
+
+
+@pytest.mark.parametrize("given", [["de", None], [7], ["../de"], ["de/"], "de/en"])
+def test_what_is_no_language_is_refused(given: Any) -> None:
+    with pytest.raises(ValueError, match="is no language code"):
+        languages_in(given)
+
+
+def test_codes_are_compared_as_django_writes_them() -> None:
+    assert code_of("pt_BR") == "pt-br"
+    assert same_language("zh_Hans", "zh-hans")
+    assert not same_language("pt", "pt-br")
+
+
+@pytest.mark.parametrize("given", [None, False, "", 0])
+def test_without_a_wish_there_is_no_x_default(given: Any) -> None:
+    assert x_default_of(given, HREFS) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (True, "https://e.com/a/"),
+        (1, "https://e.com/a/"),
+        ("en", "https://e.com/en/a/"),
+        ("pt_BR", "https://e.com/pt-br/a/"),
+        ("fr", None),
+        ("/choose/", "/choose/"),
+        ("https://e.org/", "https://e.org/"),
+    ],
+)
+def test_x_default_is_the_default_language_a_language_or_an_address(given: Any, expected: str | None) -> None:
+    assert x_default_of(given, HREFS) == expected
+
+
+def test_x_default_keeps_a_prefix_that_belongs_to_the_address() -> None:
+    assert x_default_of(True, HREFS, strips_prefix=False) == "https://e.com/en/a/"
+
+
+def test_x_default_needs_an_address_in_the_default_language() -> None:
+    assert x_default_of(True, {"de": "https://e.com/de/"}) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "prefix", "expected"),
+    [
+        ("https://e.com/en/a/", "/", "https://e.com/a/"),
+        ("https://e.com/en/", "/", "https://e.com/"),
+        ("https://e.com/en/en/a/", "/", "https://e.com/en/a/"),
+        ("https://e.com/a/en/b/", "/", "https://e.com/a/en/b/"),
+        ("https://e.com/english/", "/", "https://e.com/english/"),
+        ("https://e.com/en", "/", "https://e.com/en"),
+        ("https://e.com", "/", "https://e.com"),
+        ("https://en/en/a/", "/", "https://en/a/"),
+        ("https://e.com/?next=/en/", "/", "https://e.com/?next=/en/"),
+        ("https://e.com/app/en/a/", "/app/", "https://e.com/app/a/"),
+        ("https://e.com/en/app/a/", "/app/", "https://e.com/en/app/a/"),
+    ],
+)
+def test_x_default_takes_only_the_language_prefix_off(url: str, prefix: str, expected: str) -> None:
+    set_script_prefix(prefix)
+    try:
+        assert without_language(url, "en") == expected
+    finally:
+        set_script_prefix("/")

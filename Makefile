@@ -8,7 +8,7 @@ MANAGE := $(DEMO)/python example_project/manage.py
 .PHONY: help demo serve test bench lint clean
 
 help:
-	@echo "make demo    load 234,908 places, build their sitemaps and check them"
+	@echo "make demo    load 234,908 places, build their sitemaps, check them and show one URL of each kind"
 	@echo "make serve   serve the example on http://127.0.0.1:8000/ (after make demo)"
 	@echo "make test    run the tests on SQLite"
 	@echo "make bench   measure; the figures are in benchmarks/README.md"

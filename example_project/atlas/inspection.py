@@ -1,4 +1,4 @@
-"""Turn one built file into what there is to know about it: its URLs, its bytes, what is wrong with it.
+"""Turn one built file into what there is to know about it: its URLs, what they hold, what is wrong with it.
 
 Without Django, so that a second process needs nothing but lxml to do its share.
 """
@@ -6,18 +6,29 @@ Without Django, so that a second process needs nothing but lxml to do its share.
 import gzip
 import hashlib
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from io import BytesIO
 from pathlib import Path
 
 from lxml import etree
 
+from atlas.excerpts import excerpt
+
 MAX_URLS = 50_000
 MAX_BYTES = 52_428_800
 SCHEMAS = Path(__file__).resolve().parents[2] / "tests" / "schemas"
 """The schemas that the tests of the package validate with."""
+
+KINDS = {
+    "images": "{http://www.google.com/schemas/sitemap-image/1.1}image",
+    "videos": "{http://www.google.com/schemas/sitemap-video/1.1}video",
+    "news": "{http://www.google.com/schemas/sitemap-news/0.9}news",
+    "links": "{http://www.w3.org/1999/xhtml}link",
+}
+"""What a URL may hold beside its address and date."""
 
 _NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
@@ -32,13 +43,17 @@ class Page:
     urls: int = 0
     digests: frozenset[bytes] = frozenset()
     """One for each different URL; a tenth of the URLs' size."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How many there are of each of `KINDS`."""
+    excerpts: Mapping[str, str] = field(default_factory=dict)
+    """The first URL that has one, for each of `KINDS`."""
     faults: tuple[str, ...] = ()
 
 
 def inspect_index(name: str, document: bytes) -> list[str]:
     """Return the addresses that an index lists; raises ValueError for one that breaks a rule."""
     try:
-        locs = list(_locs(document, "sitemap", "index-all.xsd"))
+        locs = [found.findtext(f"{_NAMESPACE}loc", "") for found in _elements(document, "sitemap", "index-all.xsd")]
     except etree.XMLSyntaxError as error:
         raise ValueError(f"{name}: {error.msg}") from error
     if not 0 < len(locs) <= MAX_URLS or len(document) > MAX_BYTES:
@@ -52,18 +67,42 @@ def inspect_page(name: str, packed: bytes) -> Page:
         document = gzip.decompress(packed)
     except (OSError, EOFError, zlib.error) as error:
         return Page(name=name, faults=(f"does not unpack: {error}",))
+    contents = _Contents()
     try:
-        locs = list(_locs(document, "url", "urlset-all.xsd"))
+        for url in _elements(document, "url", "urlset-all.xsd"):
+            contents.add(url)
     except etree.XMLSyntaxError as error:
         return Page(name=name, size=len(document), faults=(f"is not valid: {error.msg}",))
-    digests = frozenset(hashlib.blake2b(loc.encode(), digest_size=8).digest() for loc in locs)
     return Page(
         name=name,
         size=len(document),
-        urls=len(locs),
-        digests=digests,
-        faults=tuple(_faults(len(document), len(locs), len(digests))),
+        urls=contents.urls,
+        digests=frozenset(contents.digests),
+        counts={kind: contents.tags[tag] for kind, tag in KINDS.items()},
+        excerpts=contents.excerpts,
+        faults=tuple(_faults(len(document), contents.urls, len(contents.digests))),
     )
+
+
+class _Contents:
+    """What was found on a page so far."""
+
+    def __init__(self) -> None:
+        self.urls = 0
+        self.digests: set[bytes] = set()
+        self.tags: Counter[str] = Counter()
+        self.excerpts: dict[str, str] = {}
+
+    def add(self, url: etree._Element) -> None:
+        """Count a ``<url>``, and keep an excerpt where it is the first of its kind."""
+        loc = url.findtext(f"{_NAMESPACE}loc", "")
+        self.urls += 1
+        self.digests.add(hashlib.blake2b(loc.encode(), digest_size=8).digest())
+        tags = [child.tag for child in url]
+        self.tags.update(tags)
+        for kind, tag in KINDS.items():
+            if kind not in self.excerpts and tag in tags:
+                self.excerpts[kind] = excerpt(url, tag)
 
 
 def _faults(size: int, urls: int, different: int) -> Iterator[str]:
@@ -75,10 +114,10 @@ def _faults(size: int, urls: int, different: int) -> Iterator[str]:
         yield f"lists {urls - different:,} URLs twice"
 
 
-def _locs(document: bytes, element: str, schema: str) -> Iterator[str]:
+def _elements(document: bytes, element: str, schema: str) -> Iterator[etree._Element]:
     # Validated while it is parsed: a tree of a whole page would take ten times its size in memory.
     for _, found in etree.iterparse(BytesIO(document), tag=_NAMESPACE + element, schema=_schema(schema)):
-        yield found.findtext(f"{_NAMESPACE}loc", "")
+        yield found
         found.clear()
         while found.getprevious() is not None:
             del found.getparent()[0]

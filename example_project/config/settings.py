@@ -20,6 +20,7 @@ INSTALLED_APPS = [
     "sitemaps_plus",
     "atlas",
     "articles",
+    "videos",
 ]
 
 MIDDLEWARE = [
@@ -58,13 +59,20 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        # A picture is drawn anew by each load and keeps its name, so that its address stays as well.
+        "OPTIONS": {"allow_overwrite": True},
+    },
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     "sitemaps": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
         "OPTIONS": {"location": env("SITEMAPS_DIR", default=str(VAR_DIR / "sitemaps"))},
     },
 }
+
+MEDIA_ROOT = env("MEDIA_DIR", default=str(VAR_DIR / "media"))
+MEDIA_URL = "/media/"
 
 SITEMAPS_PLUS = {"ORIGIN": env("ORIGIN", default="http://127.0.0.1:8000")}
 

@@ -1,13 +1,18 @@
-"""The URLs of the example project: sitemaps at the root, pages below their language, articles in English only."""
+"""The URLs of the example project: sitemaps at the root, pages below their language, the rest in English only."""
 
+from django.conf import settings
 from django.conf.urls.i18n import i18n_patterns
 from django.urls import include, path
+from django.views.static import serve
 
 from config.views import robots
 
 urlpatterns = [
     path("robots.txt", robots),
     path("articles/", include("articles.urls")),
+    path("videos/", include("videos.urls")),
+    # For the demo on your own machine; elsewhere a web server gives these files out.
+    path("media/<path:path>", serve, {"document_root": settings.MEDIA_ROOT}),
     path("", include("sitemaps_plus.urls")),
     *i18n_patterns(path("", include("atlas.urls")), prefix_default_language=True),
 ]

@@ -1,4 +1,4 @@
-"""Check the built sitemaps against the protocol and the database, and say what to open."""
+"""Check the built sitemaps against the protocol and the database, show one URL of each kind and say what to open."""
 
 import multiprocessing
 import os
@@ -6,23 +6,36 @@ import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.files.storage import FileSystemStorage, storages
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from articles.models import Article
+from articles.sitemaps import ArticleNewsSitemap
 from atlas.geonames import CREDIT
-from atlas.inspection import Page, inspect_index, inspect_page
-from atlas.models import Country, Place
+from atlas.inspection import KINDS, Page, inspect_index, inspect_page
+from atlas.models import Country, Place, PlacePicture
 from atlas.progress import ProgressBar
 from atlas.sitemaps import PageSitemap
+from videos.models import Film
 
 _PAGE_NAME = re.compile(r"sitemap-(?P<section>.+)-\d+\.xml\.gz")
+_SHOWN = {
+    "A flag": ("countries", "images"),
+    "Pictures of a place": ("places", "images"),
+    "A video": ("videos", "videos"),
+    "News": ("news", "news"),
+    "Four languages": ("pages", "links"),
+}
+_BUILD_TIME = timedelta(minutes=10)
+"""A build takes less, from what it reads to what it writes."""
 
 
 class Command(BaseCommand):
@@ -42,15 +55,16 @@ class Command(BaseCommand):
         for page in self._inspect(names):
             sections[_section_of(page.name)].append(page)
         faults = [f"{page.name} {fault}" for pages in sections.values() for page in pages for fault in page.faults]
-        faults += _miscounts(sections)
+        faults += [*_miscounts(sections), *_strange_news(self._built_at("sitemap-news-1.xml.gz"), sections)]
         self._print_table(sections)
         if faults:
             raise CommandError("The sitemaps are not right:\n  " + "\n  ".join(faults))
         self.stdout.write(
             f"\nAll {len(names)} files unpack, are valid by the schemas and keep the limits of the protocol. "
-            "No section lists a URL twice,\nand each lists as many as the database makes "
-            f"(not compared: the news, which move with the clock). {time.monotonic() - start:.1f} s\n\n"
+            "No section lists a URL twice,\nand each lists as many URLs, images, videos, news and links "
+            f"as the database makes. {time.monotonic() - start:.1f} s\n\n"
         )
+        self._print_excerpts(sections)
         self._print_what_to_open(names)
 
     def _listed(self) -> list[str]:
@@ -90,21 +104,32 @@ class Command(BaseCommand):
         with self._storage.open(name) as file:
             return bytes(file.read())
 
+    def _built_at(self, name: str) -> datetime | None:
+        name = f"{self._folder}/{name}"
+        return self._storage.get_modified_time(name) if self._storage.exists(name) else None
+
     def _where(self, name: str) -> str:
         name = f"{self._folder}/{name}"
         return self._storage.path(name) if isinstance(self._storage, FileSystemStorage) else name
 
     def _print_table(self, sections: dict[str, list[Page]]) -> None:
-        rows: list[tuple[str, ...]] = [("section", "pages", "URLs", "bytes", "smallest page", "largest page")]
+        rows: list[tuple[str, ...]] = [("section", "pages", "URLs", *KINDS, "bytes", "largest page")]
         everything = [page for pages in sections.values() for page in pages]
         for section, pages in (*sections.items(), ("all", everything)):
             sizes = [page.size for page in pages]
-            numbers = (len(pages), sum(page.urls for page in pages), sum(sizes), min(sizes), max(sizes))
+            numbers = (len(pages), *_counts(pages).values(), sum(sizes), max(sizes))
             rows.append((section, *(f"{number:,}" for number in numbers)))
         widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
         for section, *cells in rows:
             line = [section.ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells, widths[1:], strict=True))]
             self.stdout.write("  ".join(line))
+
+    def _print_excerpts(self, sections: dict[str, list[Page]]) -> None:
+        for title, (section, kind) in _SHOWN.items():
+            page = next((page for page in sections.get(section, ()) if kind in page.excerpts), None)
+            if page is not None:
+                address = f"{self._origin}/{page.name.removesuffix('.gz')}"
+                self.stdout.write(f"{title}, from {address}\n{page.excerpts[kind]}\n\n")
 
     def _print_what_to_open(self, names: Sequence[str]) -> None:
         page = next((name for name in names if name.startswith("sitemap-places-")), names[0])
@@ -121,21 +146,51 @@ def _section_of(name: str) -> str:
     return found["section"] if found else name
 
 
-def _miscounts(sections: dict[str, list[Page]]) -> Iterator[str]:
-    languages = len(settings.LANGUAGES)
-    # Not the news: an article may leave its two days between the build and this moment.
-    expected = {
-        "countries": Country.objects.count() * languages,
-        "places": Place.objects.count() * languages,
-        "pages": len(PageSitemap().items()) * languages,
-        "articles": Article.objects.count(),
+def _counts(pages: Sequence[Page]) -> dict[str, int]:
+    """Return how many URLs there are, and of each kind of what they hold."""
+    kinds = {kind: sum(page.counts.get(kind, 0) for page in pages) for kind in KINDS}
+    return {"URLs": sum(page.urls for page in pages), **kinds}
+
+
+def _expected() -> dict[str, dict[str, int]]:
+    """Return what the database makes of each section but the news, which move with the clock."""
+    films = Film.objects.count()
+    return {
+        "countries": _of_languages(Country.objects.count(), images=Country.objects.exclude(flag="").count()),
+        "places": _of_languages(Place.objects.count(), images=PlacePicture.objects.count()),
+        "pages": _of_languages(len(PageSitemap().items())),
+        "articles": {"URLs": Article.objects.count()},
+        "videos": {"URLs": films, "videos": films},
     }
-    for section, count in expected.items():
-        urls = sum(page.urls for page in sections.get(section, ()))
-        if urls != count:
-            yield f"{section}: {urls:,} URLs are listed, but the database makes {count:,}"
+
+
+def _of_languages(rows: int, images: int = 0) -> dict[str, int]:
+    languages = len(settings.LANGUAGES)
+    # Each language names all of them, itself included, and x-default.
+    return {"URLs": rows * languages, "images": images * languages, "links": rows * languages * (languages + 1)}
+
+
+def _miscounts(sections: Mapping[str, list[Page]]) -> Iterator[str]:
+    for section, expected in _expected().items():
+        for kind, count in _counts(sections.get(section, [])).items():
+            if count != expected.get(kind, 0):
+                yield f"{section}: {count:,} {kind} are listed, but the database makes {expected.get(kind, 0):,}"
     for section, pages in sections.items():
         different = len(frozenset().union(*(page.digests for page in pages)))
         within_pages = sum(len(page.digests) for page in pages)
         if different < within_pages:
             yield f"{section}: {within_pages - different:,} URLs are on two pages"
+
+
+def _strange_news(built_at: datetime | None, sections: Mapping[str, list[Page]]) -> Iterator[str]:
+    counts = _counts(sections.get("news", []))
+    # An article may leave its two days between the build and this moment; none enters them.
+    fewest = _news_since(timezone.now())
+    most = _news_since(built_at - _BUILD_TIME) if built_at else 0
+    for kind in ("URLs", "news"):
+        if not fewest <= counts[kind] <= most:
+            yield f"news: {counts[kind]:,} {kind} are listed, but the database makes {fewest:,} to {most:,}"
+
+
+def _news_since(now: datetime) -> int:
+    return Article.objects.filter(published_at__gt=now - ArticleNewsSitemap.window).count()

@@ -1,4 +1,4 @@
-"""Fill the database with the countries and places of GeoNames and with invented articles."""
+"""Fill the database with the countries and places of GeoNames, pictures and films of them, and invented articles."""
 
 import gc
 import sys
@@ -14,8 +14,11 @@ from django.db import models, transaction
 
 from articles.factories import make_articles
 from atlas.geonames import CREDIT, Geonames
-from atlas.models import Continent, Country, Place
+from atlas.models import Continent, Country, Place, PlacePicture
+from atlas.pictures import place_pictures
 from atlas.progress import ProgressBar
+from videos.filming import films
+from videos.models import Film
 
 BATCH = 5000
 ARTICLES = 60
@@ -24,7 +27,7 @@ ARTICLES = 60
 class Command(BaseCommand):
     """Replace all rows by those of GeoNames; running it again gives the same."""
 
-    help = "Fill the database with the countries and places of GeoNames and with invented articles."
+    help = "Fill the database with the countries and places of GeoNames, pictures, films and invented articles."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the two ways to load less."""
@@ -44,12 +47,16 @@ class Command(BaseCommand):
         self._report(time.monotonic() - start)
 
     def _replace(self, geonames: Geonames, limit: int | None) -> None:
-        for model in (Place, Country, Continent):
-            model._default_manager.all().delete()
+        for model in (Film, PlacePicture, Place, Country, Continent):
+            old = model._default_manager.all()
+            # Without reading each row to see what else would have to go: that is gone already.
+            old._raw_delete(old.db)
         total = geonames.places_count if limit is None else min(limit, geonames.places_count)
         self._create(Continent, geonames.continents(), geonames.continents_count)
         self._create(Country, geonames.countries(), geonames.countries_count)
         self._create(Place, islice(geonames.places(), total), total)
+        for drawn, rows in ((PlacePicture, list(place_pictures())), (Film, list(films()))):
+            self._create(drawn, rows, len(rows))
         make_articles(ARTICLES)
 
     def _create(self, model: type[models.Model], rows: Iterable[models.Model], total: int) -> None:
@@ -61,7 +68,8 @@ class Command(BaseCommand):
 
     def _report(self, seconds: float) -> None:
         self.stdout.write(
-            f"Loaded {Place.objects.count():,} places in {Country.objects.count():,} countries "
+            f"Loaded {Place.objects.count():,} places in {Country.objects.count():,} countries, "
+            f"{PlacePicture.objects.count():,} pictures of them, {Film.objects.count()} films "
             f"and {ARTICLES} articles in {seconds:.1f} s."
         )
         self.stdout.write(CREDIT)

@@ -1,0 +1,7 @@
+"""The videos: animated tours of countries."""
+
+from django.apps import AppConfig
+
+
+class VideosConfig(AppConfig):
+    name = "videos"

@@ -22,17 +22,17 @@ from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 from sitemaps_plus import objects, rows
 from sitemaps_plus.addresses import Scope, normalize
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.entries import PROFILES, Cleaner, Group, Link, Profile
+from sitemaps_plus.entries import Cleaner, Group, Link
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, SitemapError, UnknownHost
 from sitemaps_plus.extensions import NAMESPACES
 from sitemaps_plus.items import key_of
 from sitemaps_plus.languages import hreflang_of, x_default_of
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.origin import SiteOrigin, get_site
-from sitemaps_plus.pages import neutral
+from sitemaps_plus.pages import make_cleaner, neutral
 from sitemaps_plus.plans import Page
 from sitemaps_plus.registry import registry
-from sitemaps_plus.reports import Report
+from sitemaps_plus.reports import Report, Silence
 from sitemaps_plus.sections import Section, get_section
 from sitemaps_plus.text import shown
 
@@ -54,11 +54,12 @@ def page_links(request: HttpRequest, *, x_default: object = False) -> list[Link]
     site, match = _site(request), _match(request)
     if site is None or match is None:
         return []
-    hrefs = dict(_translations(match, _cleaner(site)))
+    cleaner = _cleaner(site)
+    hrefs = dict(_translations(match, cleaner))
     if len(set(hrefs.values())) < 2:
         return []
     default = x_default_of(x_default, hrefs)
-    return [*_coded(hrefs), *([Link("x-default", default)] if default else [])]
+    return cleaner.links("this page", [*hrefs.items(), *([("x-default", default)] if default else [])])
 
 
 def object_links(item: Any, request: HttpRequest | None = None, *, label: str = "") -> list[Link]:
@@ -76,7 +77,7 @@ def object_links(item: Any, request: HttpRequest | None = None, *, label: str = 
         )
     site = _site(request)
     group = None if site is None else _listed(item, site, label)
-    return [] if group is None else _links_of(group)
+    return [] if group is None else _links_of(group, request)
 
 
 def page_address(request: HttpRequest, keep: Collection[str] = ()) -> str | None:
@@ -153,23 +154,6 @@ def _reversed(match: ResolverMatch, cleaner: Cleaner) -> str | None:
         return None
 
 
-def _coded(hrefs: Mapping[str, str]) -> list[Link]:
-    """Return the links by the codes of search engines; of two languages with one code the first one counts."""
-    links: dict[str, Link] = {}
-    for language, href in hrefs.items():
-        code = _hreflang(language)
-        if code is not None:
-            links.setdefault(code, Link(code, href))
-    return list(links.values())
-
-
-def _hreflang(language: str) -> str | None:
-    try:
-        return hreflang_of(language)
-    except InvalidEntry:
-        return None
-
-
 def _kept(request: HttpRequest, keep: Collection[str]) -> str:
     if not keep:
         return ""
@@ -189,12 +173,13 @@ def _loc(address: object, cleaner: Cleaner) -> str | None:
 
 
 def _cleaner(site: SiteOrigin) -> Cleaner:
-    return _make_cleaner(Scope(origin=site.origin), Report("head"))
-
-
-def _make_cleaner(scope: Scope, report: Report, profile: Profile = PROFILES["default"]) -> Cleaner:
-    zone = timezone.get_default_timezone()
-    return Cleaner(scope=scope, tz=zone, now=datetime.now(UTC), report=report, profile=profile)
+    return Cleaner(
+        scope=Scope(origin=site.origin),
+        tz=timezone.get_default_timezone(),
+        now=datetime.now(UTC),
+        report=Silence("head"),
+        hreflang=hreflang_of,
+    )
 
 
 # An object, as a section lists it
@@ -234,12 +219,10 @@ def _reduce(sitemap: Any) -> None:
 
 
 def _read(item: Model, section: Section) -> Group | None:
-    scope = Scope(origin=section.origin, any_host=bool(getattr(section.sitemap, "cross_submission", "")))
-    cleaner = _make_cleaner(scope, Report(section.label), section.profile)
     page = _OneRow(record=SitemapPage(), key=_key(item, section))
-    # The two ways to the rows of a page, as the sitemap goes them.
+    # The two ways to the rows of a page, as the sitemap goes them. What is wrong with a row its own page reports.
     read = rows.read_groups if section.hooks.path == "row" else objects.read_groups
-    return next(read(section, page, cleaner), None)
+    return next(read(section, page, make_cleaner(section, Silence(section.label))), None)
 
 
 def _candidates(item: Model, site: SiteOrigin, label: str, must_be_askable: bool) -> list[Section]:
@@ -286,10 +269,9 @@ def _has_model(item: Model, model: type[Model] | None) -> bool:
 
 
 def _key(item: Model, section: Section) -> Any:
-    """Return the primary key under which a section knows the object, or None where it is not complete."""
+    """Return the primary key under which a section knows the object, None for one that is not stored."""
     # Not item.pk: a child may have another primary key than its parent.
-    key = getattr(item, section.queryset().model._meta.pk.attname)
-    return None if isinstance(key, tuple) and None in key else key
+    return getattr(item, section.queryset().model._meta.pk.attname)
 
 
 def _checked_model(item: Model, section: Section) -> Section:
@@ -310,8 +292,9 @@ def _not_askable(section: Section) -> InvalidSitemap:
     )
 
 
-def _links_of(group: Group) -> list[Link]:
-    entry = group.entries[0]
+def _links_of(group: Group, request: HttpRequest | None) -> list[Link]:
+    address = _address_of(group, request)
+    entry = next((entry for entry in group.entries if entry.loc == address), group.entries[0])
     # Both what i18n gives and what the hook hreflang gives, in the order of the sitemap.
     return [*entry.links, *_parsed(entry.extra)]
 
@@ -327,10 +310,17 @@ def _address_of(group: Group, request: HttpRequest | None) -> str:
     own = page_address(request) if request is not None and len(locs) > 1 else None
     if own in locs:
         return own
-    hrefs = {link.hreflang: link.href for link in reversed(group.entries[0].links)}
+    hrefs = {link.hreflang: link.href for link in group.entries[0].links}
     wanted = (translation.get_language(), settings.LANGUAGE_CODE)
     codes = [_hreflang(language) for language in wanted if language]
     return next((hrefs[code] for code in codes if code in hrefs), locs[0])
+
+
+def _hreflang(language: str) -> str | None:
+    try:
+        return hreflang_of(language)
+    except InvalidEntry:
+        return None
 
 
 def _own_url(item: Any, site: SiteOrigin) -> str | None:

@@ -133,6 +133,19 @@ def directory() -> str:
         return get_script_prefix()
 
 
+def make_cleaner(section: Section, report: Report) -> Cleaner:
+    """Return what makes protocol text of the values of a section's hooks."""
+    return Cleaner(
+        scope=Scope(origin=section.origin, any_host=bool(getattr(section.sitemap, "cross_submission", ""))),
+        tz=timezone.get_default_timezone(),
+        # Aware, whatever USE_TZ says: dates are compared with it.
+        now=datetime.now(UTC),
+        report=report,
+        profile=section.profile,
+        hreflang=cache(hreflang_of),
+    )
+
+
 @contextmanager
 def neutral() -> Iterator[None]:
     """Render for everybody: not in the language, time zone or URLconf of whoever asks."""
@@ -147,15 +160,7 @@ def neutral() -> Iterator[None]:
 
 def _render(section: Section, page: Page, form: Format, strict: bool) -> Document:
     report, tally = Report(section.label, strict=strict), Tally()
-    cleaner = Cleaner(
-        scope=Scope(origin=section.origin, any_host=bool(getattr(section.sitemap, "cross_submission", ""))),
-        tz=timezone.get_default_timezone(),
-        # Aware, whatever USE_TZ says: dates are compared with it.
-        now=datetime.now(UTC),
-        report=report,
-        profile=section.profile,
-        hreflang=cache(hreflang_of),
-    )
+    cleaner = make_cleaner(section, report)
     limits = Limits(urls=section.profile.max_urls, bytes=section.profile.max_bytes, bytes_to_fill=section.bytes_to_fill)
     # The text form is cut where the XML is: both come from the same rows.
     write = write_text if form == "txt" else partial(write_urlset, prefixes=section.prefixes)

@@ -11,16 +11,27 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
 from django.template import Context, Template
 from django.test import AsyncClient, Client, RequestFactory
-from django.urls import clear_script_prefix, set_script_prefix
-from django.utils import translation
+from django.urls import clear_script_prefix, set_script_prefix, set_urlconf
+from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
 
 from samples import SITE, make_products, text_of
-from sitemaps_plus import Alternate, Image, ModelSitemap, NewsSitemap, Sitemap, UrlFor, head, register, registry
+from sitemaps_plus import (
+    Alternate,
+    Image,
+    ModelSitemap,
+    NewsSitemap,
+    Siblings,
+    Sitemap,
+    UrlFor,
+    head,
+    register,
+    registry,
+)
 from sitemaps_plus.errors import InvalidSitemap, NoOrigin, PageNotFound, SitemapError
 from sitemaps_plus.pages import render_page
 from sitemaps_plus.sections import get_section
-from testapp.models import Article, Bundle, Cell, Product, Tag
+from testapp.models import Article, Box, Bundle, Cell, Product, Seat, Tag
 from testapp.urls_head import Unprefixed, UnprefixedDefault
 from xml_checks import SITEMAP, validate
 
@@ -243,6 +254,59 @@ def test_an_object_has_the_links_of_its_sitemap() -> None:
     assert list(found) == ["en", "de", listed[f"https://example.com/de/products/product-{number}/"][2][0], "x-default"]
 
 
+def test_an_object_has_the_codes_of_the_setting(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com", "HREFLANG": {"de": "de-AT", "pt-br": None}}
+    register("products", InLanguages)
+    make_products(1)
+
+    found = hreflangs("/en/products/product-1/", "{% hreflang_links product %}")
+
+    assert list(found.items()) == in_sitemap()["https://example.com/en/products/product-1/"]
+    assert list(found) == ["en", "de-AT", "x-default"]
+
+
+def test_links_that_depend_on_the_language_are_those_of_the_page(settings: Any) -> None:
+    class PerShop(InLanguages):
+        def hreflang(self, item: Product) -> Alternate:
+            return Alternate(hreflang="ja", href=f"https://example.jp/{translation.get_language()}/{item.slug}/")
+
+    register("products", PerShop)
+    make_products(1)
+
+    for language in ("en", "de", "pt-br"):
+        found = hreflangs(f"/{language}/products/product-1/", "{% hreflang_links product %}")
+        assert list(found.items()) == in_sitemap()[f"https://example.com/{language}/products/product-1/"]
+        assert found["ja"] == f"https://example.jp/{language}/product-1/"
+
+
+def test_rows_that_are_translations_of_each_other_cost_two_queries(django_assert_num_queries: Any) -> None:
+    class Seats(ModelSitemap):
+        queryset = Seat.objects.all()
+        location = Concat(Value("/"), "hall", Value("/"), "name", output_field=CharField())
+        hreflang = Siblings("hall", language=F("name"))
+
+    register("seats", Seats)
+    first, second, alone = (
+        Seat.objects.create(hall=hall, name=name) for hall, name in ((1, "en"), (1, "de"), (2, "en"))
+    )
+    listed = in_sitemap("seats")
+
+    with django_assert_num_queries(2):
+        found = head.object_links(second)
+
+    assert found == head.object_links(first) == listed["https://example.com/1/de"] == listed["https://example.com/1/en"]
+    assert [link.hreflang for link in found] == ["en", "de"]
+    assert head.object_links(alone) == listed["https://example.com/2/en"] == []
+
+
+def test_a_child_of_a_child_is_found_in_the_section_of_its_first_parent() -> None:
+    register("products", Elsewhere)
+    make_products(3)
+    box = Box.objects.create(name="x", slug="box")
+
+    assert head.object_address(box) == "https://example.com/box"
+
+
 class ByMethod(ModelSitemap):
     queryset = Product.objects.all()
     i18n = True
@@ -396,13 +460,23 @@ def test_a_child_and_a_composite_key_are_found() -> None:
     assert head.object_links(Cell(row=1)) == []
 
 
-def test_the_language_and_zone_of_the_visitor_do_not_reach_the_links() -> None:
-    register("products", Elsewhere)
+def test_the_language_and_zone_of_the_visitor_do_not_reach_what_the_sitemap_says() -> None:
+    class OneLanguage(ModelSitemap):
+        queryset = Product.objects.all()
+        location = UrlFor("product", slug=F("slug"))
+
+        def hreflang(self, item: Product) -> Alternate:
+            return Alternate(hreflang="ja", href=f"https://example.jp/{timezone.get_current_timezone_name()}")
+
+    register("products", OneLanguage)
     make_products(1)
 
-    english = hreflangs("/en/products/product-1/", "{% hreflang_links product %}")
+    with timezone.override("Asia/Tokyo"):
+        own = canonical("/de/products/product-1/", "{% canonical_link product %}")
+        found = hreflangs("/de/products/product-1/", "{% hreflang_links product %}")
 
-    assert english == hreflangs("/de/products/product-1/", "{% hreflang_links product %}")
+    assert own == "https://example.com/en/products/product-1/"
+    assert {own: list(found.items())} == in_sitemap()
 
 
 class News(NewsSitemap):
@@ -436,6 +510,8 @@ def test_a_section_that_cannot_be_asked_for_one_row_says_so(sitemap: Any) -> Non
         head.object_links(article, label="articles")
 
     assert head.object_address(article) == f"https://example.com/articles/{article.pk}/"
+    with pytest.raises(InvalidSitemap, match="'articles' cannot be asked"):
+        head.object_address(article, label="articles")
 
 
 def test_a_section_that_cannot_be_asked_is_passed_over_beside_one_that_can() -> None:
@@ -486,6 +562,17 @@ def test_the_items_of_a_class_are_asked_for_once(django_assert_num_queries: Any)
         head.object_links(product)
 
 
+def test_a_label_that_is_registered_anew_is_asked_anew() -> None:
+    (product,) = make_products(1)
+    register("all", type("Articles", (ModelSitemap,), {"queryset": Article.objects.all()}))
+    assert head.object_links(product) == []
+
+    registry.unregister("all")
+    register("all", Elsewhere)
+
+    assert len(head.object_links(product)) == 2
+
+
 # The address of the page
 
 
@@ -529,6 +616,13 @@ def test_bytes_that_are_no_utf_8_make_an_address(rf: RequestFactory) -> None:
 
     assert own["href"] == "https://example.com/en/text/%25FF%25FE/?q=%EF%BF%BD"
     assert len(links(rendered(HREFLANG, request=request))) == 3
+
+
+def test_a_path_that_begins_with_two_slashes_keeps_them_encoded(rf: RequestFactory) -> None:
+    request = rf.get("/")
+    request.path = "//evil.example/x"
+
+    assert head.page_address(request) == "https://example.com/%2Fevil.example/x"
 
 
 @pytest.mark.parametrize("path", ["//evil.example/x", "///", "/\ud800/", "*"])
@@ -630,6 +724,14 @@ def test_the_link_to_the_sitemap_is_the_index() -> None:
     (found,) = get("/de/products/pen/", "{% sitemap_link %}")
 
     assert found == {"rel": "sitemap", "type": "application/xml", "href": "https://example.com/sitemap.xml"}
+
+
+def test_the_urls_of_a_single_request_do_not_hide_the_sitemap() -> None:
+    set_urlconf(Unprefixed)
+    try:
+        assert head.sitemap_address() == "https://example.com/sitemap.xml"
+    finally:
+        set_urlconf(None)
 
 
 def test_without_included_urls_only_a_public_url_tells_where_the_sitemap_is(settings: Any) -> None:

@@ -47,7 +47,7 @@ _GENRES = ("PressRelease", "Satire", "Blog", "OpEd", "Opinion", "UserGenerated")
 # The schema takes no punctuation; beyond ASCII it takes more than any exchange has.
 _TICKER = re.compile(r"[A-Za-z0-9]+:[A-Za-z0-9]+")
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.\-]*:")
-_UNKNOWN = ("geo_targeting", "amp", "geo_locations")
+_MADE_UP = ("geo_targeting", "amp", "geo_locations")
 
 
 def _hreflang(where: str, value: Any) -> Any:
@@ -153,10 +153,13 @@ class News(Value):
     _required: ClassVar = ("name", "language", "publication_date", "title")
 
     def __new__(cls, **fields: Any) -> News:
-        """Refuse fields that other descriptions of the format have made up."""
-        for name in _UNKNOWN:
-            if name in fields:
+        """Refuse unknown fields by their name; other descriptions of the format have made up some."""
+        for name in fields:
+            if name in _MADE_UP:
                 said = f"News has no field {name!r}: search engines know no <news:{name}>. Leave it out."
+                raise InvalidEntry("E-UNKNOWN-FIELD", said)
+            if name not in cls._rules:
+                said = f"News has no field {name!r}; it has {', '.join(cls._rules)}."
                 raise InvalidEntry("E-UNKNOWN-FIELD", said)
         return object.__new__(cls)
 

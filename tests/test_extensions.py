@@ -80,6 +80,7 @@ def test_deprecated_parts_of_an_image_are_written_only_when_asked_for():
     ],
 )
 def test_a_page_has_at_most_a_thousand_images(strict, heard):
+    """I01, I02."""
     codes = Heard()
     images = [Image(loc=f"/{number}.jpg") for number in range(1001)]
     where = context(warn=codes.warn, strict=strict)
@@ -88,7 +89,8 @@ def test_a_page_has_at_most_a_thousand_images(strict, heard):
     assert codes == []
     more = validate(document(image_elements(images, where, codes.drop)))
 
-    assert len(thousand[0]) == len(more[0]) == 1001
+    # The address of the page stands before them.
+    assert len(thousand[0]) == len(more[0]) == 1 + 1000
     assert codes == heard
 
 
@@ -381,6 +383,10 @@ def test_a_page_with_everything_is_valid_by_the_published_schemas(tmp_path):
     assert codes == []
     # The schema does look: an element in the wrong place is an error.
     assert not schema.validate(etree.fromstring(page.replace(b"video:title>", b"video:tag>")))
+    # What E-NEWS-TICKERS refuses, it refuses too.
+    assert b"NASDAQ:AMAT" in page
+    for ticker in (b"NYSE:BRK.B", b"NYSE:BRK-B", b"NYSE:BRK_B"):
+        assert not schema.validate(etree.fromstring(page.replace(b"NASDAQ:AMAT", ticker)))
 
 
 class _Broken:

@@ -158,6 +158,7 @@ def test_a_value_within_the_rules_is_accepted(make, fields):
         pytest.param(news, {"geo_targeting": "IE"}, "E-UNKNOWN-FIELD", id="N08 geo_targeting"),
         pytest.param(news, {"amp": "/amp/"}, "E-UNKNOWN-FIELD", id="N08 amp"),
         pytest.param(news, {"geo_locations": "IE"}, "E-UNKNOWN-FIELD", id="N08 geo_locations"),
+        pytest.param(news, {"headline": "T"}, "E-UNKNOWN-FIELD", id="a field that News does not have"),
         pytest.param(news, {"stock_tickers": [f"A:{n}" for n in range(6)]}, "E-NEWS-TICKERS", id="N10 six tickers"),
         *(
             pytest.param(news, {"stock_tickers": value}, "E-NEWS-TICKERS", id=f"N10 {value}")
@@ -238,6 +239,123 @@ def test_a_refusal_says_where_what_and_what_to_do():
 
     said = "Video.duration is 'PT10M'; give a whole number from 1 to 28,800. [E-VIDEO-DURATION]"
     assert str(raised.value) == said
+
+
+def test_an_unknown_field_of_news_is_told_beside_the_known_ones():
+    with pytest.raises(InvalidEntry, match=r"no field 'headline'; it has name, language, .*title.*E-UNKNOWN-FIELD"):
+        news(headline="T")
+    with pytest.raises(InvalidEntry, match=r"no field 'amp': search engines know no <news:amp>"):
+        news(amp="/amp/")
+
+
+# What no field of a kind takes, with the code for it.
+WRONG: dict[Any, dict[str, tuple[Any, str]]] = {
+    Image: {
+        "loc": (" ", "E-REQUIRED"),
+        "caption": (True, "E-FIELD-TYPE"),
+        "geo_location": (b"Limerick", "E-FIELD-TYPE"),
+        "title": (["T"], "E-FIELD-TYPE"),
+        "license": (b"/l", "E-FIELD-TYPE"),
+    },
+    News: {
+        "name": ("", "E-REQUIRED"),
+        "language": ("english", "E-NEWS-LANGUAGE"),
+        "publication_date": ("2026-10", "E-DATE"),
+        "title": (None, "E-REQUIRED"),
+        "access": ("Open", "E-NEWS-ACCESS"),
+        "genres": ("Gossip", "E-NEWS-GENRES"),
+        "keywords": ({"a": 1}, "E-FIELD-TYPE"),
+        "stock_tickers": (["A:B"] * 4 + ["C:D", "E:F", "G:H", "I:J", "K:L"], "E-NEWS-TICKERS"),
+    },
+    Alternate: {"hreflang": ("en-UK", "E-HREFLANG-REGION"), "href": ("/de/", "E-URL-RELATIVE")},
+    Restriction: {"relationship": ("maybe", "E-RELATIONSHIP"), "countries": ("IRL", "E-COUNTRY")},
+    Platform: {"relationship": ("maybe", "E-RELATIONSHIP"), "platforms": ("web watch", "E-VIDEO-PLATFORM")},
+    Uploader: {"name": ("u" * 256, "E-VIDEO-UPLOADER"), "info": (b"/about/", "E-FIELD-TYPE")},
+    Player: {"loc": ("", "E-REQUIRED"), "allow_embed": ("perhaps", "E-YES-NO"), "autoplay": (False, "E-FIELD-TYPE")},
+    Segment: {"loc": ("", "E-REQUIRED"), "duration": (28_801, "E-VIDEO-DURATION")},
+    Gallery: {"loc": ("", "E-REQUIRED"), "title": (["T"], "E-FIELD-TYPE")},
+    Price: {
+        "value": (Decimal("-0.01"), "E-VIDEO-PRICE"),
+        "currency": ("EURO", "E-VIDEO-PRICE"),
+        "type": ("own", "E-VIDEO-PRICE"),
+        "resolution": ("4k", "E-VIDEO-PRICE"),
+    },
+    TVShow: {
+        "show_title": (" ", "E-REQUIRED"),
+        "video_type": ("trailer", "E-VIDEO-TVSHOW"),
+        "episode_title": (b"E", "E-FIELD-TYPE"),
+        "season_number": (0, "E-VIDEO-TVSHOW"),
+        "episode_number": (1.5, "E-VIDEO-TVSHOW"),
+        "premier_date": ("2026", "E-DATE"),
+    },
+    VideoId: {"value": ("", "E-REQUIRED"), "type": ("imdb", "E-VIDEO-ID")},
+    Video: {
+        "thumbnail_loc": ("", "E-REQUIRED"),
+        "title": ("\0", "E-REQUIRED"),
+        "description": ("d" * 2049, "E-VIDEO-DESCRIPTION"),
+        "content_loc": (" ", "E-VIDEO-LOCATION"),
+        "player_loc": (Gallery(loc="/g"), "E-FIELD-TYPE"),
+        "duration": (timedelta(hours=8, seconds=1), "E-VIDEO-DURATION"),
+        "expiration_date": ("tomorrow", "E-DATE"),
+        "rating": ("5.01", "E-VIDEO-RATING"),
+        "content_segment_loc": (["/1.mp4"], "E-VIDEO-LOCATION"),
+        "view_count": (1.5, "E-VIDEO-VIEWS"),
+        "publication_date": (20261001, "E-DATE"),
+        "tags": (["a"] * 33, "E-VIDEO-TAGS"),
+        "category": ("c" * 257, "E-VIDEO-CATEGORY"),
+        "family_friendly": (2, "E-YES-NO"),
+        "restriction": ("IE", "E-FIELD-TYPE"),
+        "gallery_loc": (Player(loc="/p"), "E-FIELD-TYPE"),
+        "prices": (["1.99"], "E-FIELD-TYPE"),
+        "requires_subscription": ("paid", "E-YES-NO"),
+        "uploader": ("u" * 256, "E-VIDEO-UPLOADER"),
+        "tvshow": ("Show", "E-FIELD-TYPE"),
+        "platform": ("web", "E-FIELD-TYPE"),
+        "live": ("maybe", "E-YES-NO"),
+        "id": ("tt1", "E-FIELD-TYPE"),
+    },
+}
+# The least with which each kind is right.
+RIGHT: dict[Any, dict[str, Any]] = {
+    Image: {"loc": "/a.jpg"},
+    News: {"name": "The Times", "language": "en", "publication_date": date(2026, 10, 1), "title": "T"},
+    Alternate: {"hreflang": "de", "href": "https://example.de/"},
+    Restriction: {"relationship": "allow", "countries": ["IE"]},
+    Platform: {"relationship": "deny", "platforms": ["tv"]},
+    Uploader: {"name": "Ann"},
+    Player: {"loc": "/p"},
+    Segment: {"loc": "/1.mp4"},
+    Gallery: {"loc": "/g"},
+    Price: {"value": 1, "currency": "EUR"},
+    TVShow: {"show_title": "S", "video_type": "full"},
+    VideoId: {"value": "1", "type": "url"},
+    Video: {"thumbnail_loc": "/t.jpg", "title": "T", "description": "D", "content_loc": "/v.mp4"},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value", "code"),
+    [
+        pytest.param(kind, field, value, code, id=f"{kind.__name__}.{field}")
+        for kind, fields in WRONG.items()
+        for field, (value, code) in fields.items()
+    ],
+)
+def test_each_field_has_a_rule_that_refuses_what_is_wrong(kind, field, value, code):
+    assert refused(kind, **{**RIGHT[kind], field: value}) == code
+    with pytest.raises(InvalidEntry, match=code):
+        kind(**{**RIGHT[kind], field: F("column")}).builder()([_never_empty(value)])
+
+
+def _never_empty(value: Any) -> Any:
+    # An empty required field of a row means no value, which is no error.
+    return " " if value in ("", None) else value
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_no_field_is_forgotten_among_the_wrong_ones(kind):
+    assert set(WRONG[kind]) == {field.name for field in dataclasses.fields(kind)}
+    assert kind(**RIGHT[kind])
 
 
 def test_a_ticker_that_the_schema_refuses_is_to_be_left_out():

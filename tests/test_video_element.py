@@ -104,9 +104,49 @@ def test_a_full_video_has_its_children_in_the_order_of_the_schema():
         ("tt1", {"type": "tms:series"}),
         ("https://example.com/1", {"type": "url"}),
     ]
-    assert names(element.find("video:tvshow", NAMESPACES)) == [
-        "show_title", "video_type", "episode_title", "season_number", "episode_number", "premier_date",
-    ]  # fmt: skip
+
+
+def test_every_element_of_a_video_is_read_back_as_it_was_given():
+    element = parsed(video_element(everything(), context(emit_deprecated=True)))
+
+    assert [(name, child.text) for name, child in zip(names(element), element, strict=True)] == [
+        ("thumbnail_loc", "https://example.com/t.jpg"),
+        ("title", """Tom & Jerry <3 "x" 'y'"""),
+        ("description", "D"),
+        ("content_loc", "https://example.com/v.mp4"),
+        ("player_loc", "https://player.example.net/?v=1&w=2"),
+        ("duration", "28800"),
+        ("expiration_date", "2027-01-01"),
+        ("rating", "4.25"),
+        ("content_segment_loc", "https://example.com/1.mp4"),
+        ("content_segment_loc", "https://example.com/2.mp4"),
+        ("view_count", "12345"),
+        ("publication_date", "2026-07-01T12:00:00+02:00"),
+        ("tag", "one"),
+        ("tag", "two & three"),
+        ("category", "cooking"),
+        ("family_friendly", "no"),
+        ("restriction", "IE GB"),
+        ("gallery_loc", "https://example.com/gallery/"),
+        ("price", "1.99"),
+        ("price", None),
+        ("requires_subscription", "yes"),
+        ("uploader", "Ann & Bob"),
+        ("tvshow", None),
+        ("platform", "web tv"),
+        ("live", "yes"),
+        ("id", "tt1"),
+        ("id", "https://example.com/1"),
+    ]
+    show = element.find("video:tvshow", NAMESPACES)
+    assert [(name, child.text) for name, child in zip(names(show), show, strict=True)] == [
+        ("show_title", "Show"),
+        ("video_type", "full"),
+        ("episode_title", "Pilot"),
+        ("season_number", "1"),
+        ("episode_number", "2"),
+        ("premier_date", "2026-01-01"),
+    ]
 
 
 def test_what_is_deprecated_in_a_video_is_written_only_when_asked_for():

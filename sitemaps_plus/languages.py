@@ -42,6 +42,12 @@ def languages_in(given: Any) -> list[str]:
     return codes
 
 
+def known_languages(codes: Iterable[str]) -> list[str]:
+    """Return those of `codes` that ``LANGUAGES`` has, as it writes them: tables keep rows of languages given up."""
+    known = {code_of(code): code for code, _ in settings.LANGUAGES}
+    return list(dict.fromkeys(known[code_of(code)] for code in codes if code_of(code) in known))
+
+
 def code_of(language: Any) -> str:
     """Return the code of a language as Django writes it: ``pt-br`` for ``pt_BR``."""
     return str(language).replace("_", "-").lower()

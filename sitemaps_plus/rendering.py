@@ -23,7 +23,7 @@ from sitemaps_plus.hooks import (
     depends_on_language,
     languages_of,
 )
-from sitemaps_plus.languages import code_of, languages_in, x_default_of
+from sitemaps_plus.languages import code_of, known_languages, languages_in, x_default_of
 from sitemaps_plus.media import extras
 from sitemaps_plus.reports import Silence
 from sitemaps_plus.sections import Section
@@ -230,7 +230,7 @@ class Renderer:
         try:
             if asks_each_item(self.section.sitemap):
                 return languages_in(self.section.sitemap.get_languages_for_item(row.item))
-            return languages_in(self._getter("languages")(row.values, row.item))
+            return known_languages(languages_in(self._getter("languages")(row.values, row.item)))
         except Exception as error:  # user code of any kind
             name = "get_languages_for_item" if asks_each_item(self.section.sitemap) else "languages"
             self.cleaner.report.leave_out(row.key, name, error)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.hooks import MEDIA, Declared, Expression, is_constant
 from sitemaps_plus.items import latest_lastmod, lazy_items, row_of, url_infos, value_of
-from sitemaps_plus.languages import languages_in
+from sitemaps_plus.languages import known_languages, languages_in
 from sitemaps_plus.reports import Report
 
 if TYPE_CHECKING:
@@ -71,8 +71,10 @@ class Sitemap(_ContribSitemap):  # type: ignore[misc]
         return [code for code, _ in settings.LANGUAGES]
 
     def get_languages_for_item(self, item: Any) -> Sequence[str]:
-        """Return the languages of an object: what ``languages`` gives for it."""
-        return self._languages() if is_constant(self.languages) else languages_in(value_of(self, "languages", item))
+        """Return the languages of an object: what ``languages`` gives for it, as far as ``LANGUAGES`` has them."""
+        if is_constant(self.languages):
+            return self._languages()
+        return known_languages(languages_in(value_of(self, "languages", item)))
 
     def get_latest_lastmod(self) -> date | datetime | None:
         """Return the newest lastmod of all items, or None if one has none or only reading every row would tell."""

@@ -14,9 +14,10 @@ from xml.etree import ElementTree as ET
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import NoOrigin, PageEmpty, PageNotFound, SitemapError
 from sitemaps_plus.origin import SiteOrigin, get_sites
-from sitemaps_plus.pages import list_pages, make_index, neutral, render_planned
+from sitemaps_plus.overrides import INDEX, find_override
+from sitemaps_plus.pages import Document, list_pages, make_index, neutral, render_planned
 from sitemaps_plus.paging import refresh
-from sitemaps_plus.plans import Plan
+from sitemaps_plus.plans import Plan, stored_plan
 from sitemaps_plus.registry import registry
 from sitemaps_plus.reports import Report
 from sitemaps_plus.sections import Section, get_section
@@ -94,6 +95,8 @@ class _SiteBuild:
         self.result = result
         self.strict = strict
         self.progress = progress
+        self.listed: dict[str, list[IndexItem]] = {}
+        """What the indexes of the sections list that this build has published."""
 
     def run(self, labels: Sequence[str], *, repack: bool) -> None:
         for label in labels:
@@ -159,34 +162,49 @@ class _SiteBuild:
         """Publish the rendered pages, then the index that names them."""
         label = plan.section.label
         rendered = [page for page in plan.pages if (folder / self._page_name(label, page.number)).exists()]
+        items = list(list_pages(replace(plan, pages=rendered), self._public_url))
+        # Made before anything is published: a template of the project may fail.
+        index = make_index(items) if items else None
         # New numbers first: should it break off, an older page still has the rows that it gave to them.
         for page in sorted(rendered, key=lambda page: page.number, reverse=True):
             name = self._page_name(label, page.number)
             self.store.publish(f"{self._host}/{name}", (folder / name).read_bytes())
-        listed = replace(plan, pages=rendered)
-        self._publish_index(f"sitemap-{label}", list(list_pages(listed, self._public_url)))
+        self._publish_index(f"sitemap-{label}", index)
+        self.listed[label] = items
 
     def _site_index(self) -> str | None:
         """Publish the index of the site from the section indexes, which list what is really there."""
         items = [item for label in registry for item in self._listed(label)]
-        return self._publish_index("sitemap", items)
+        return self._publish_index("sitemap", make_index(items) if items else None)
 
     def _listed(self, label: str) -> Iterator[IndexItem]:
+        if label in self.listed:
+            yield from self.listed[label]
+            return
         document = self.store.read(f"{self._host}/sitemap-{label}.xml")
         if document is None:
+            return
+        if find_override(INDEX) is not None:
+            # What a template of the project wrote may be anything.
+            yield from self._published(label)
             return
         for element in ET.fromstring(document):  # noqa: S314 - written by an earlier build
             found = {child.tag.rpartition("}")[2]: child.text or "" for child in element}
             yield IndexItem(found["loc"], found.get("lastmod"))
 
-    def _publish_index(self, name: str, items: Sequence[IndexItem]) -> str | None:
+    def _published(self, label: str) -> Iterator[IndexItem]:
+        """Yield the pages of the last known plan that an earlier build has published."""
+        plan = stored_plan(get_section(label, self.site))
+        there = [page for page in plan.pages if self.store.has(f"{self._host}/{self._page_name(label, page.number)}")]
+        return list_pages(replace(plan, pages=there), self._public_url)
+
+    def _publish_index(self, name: str, document: Document | None) -> str | None:
         """Publish an index and return where it is; an index without sitemaps would be invalid, and is removed."""
         files = (f"{self._host}/{name}.xml.gz", f"{self._host}/{name}.xml")
-        if not items:
+        if document is None:
             for file in files:
                 self.store.remove(file)
             return None
-        document = make_index(items)
         for file, data in zip(files, (document.gzipped, b"".join(document.chunks())), strict=True):
             self.store.publish(file, data)
         return self.store.where(files[-1])

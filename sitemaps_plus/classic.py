@@ -6,10 +6,8 @@ Nothing is planned and nothing kept: the class's own pages go through the writer
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cache, wraps
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.contrib import sitemaps as contrib
@@ -29,20 +27,12 @@ from sitemaps_plus.items import key_of, latest_lastmod, lazy_items, url_infos
 from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.media import url_prefixes
 from sitemaps_plus.origin import parse_origin
+from sitemaps_plus.overrides import INDEX, PAGE, is_shipped
 from sitemaps_plus.rendering import url_info_group
 from sitemaps_plus.reports import Report
 from sitemaps_plus.sitemaps import Sitemap
+from sitemaps_plus.templated import SitemapIndexItem
 from sitemaps_plus.writer import IndexItem, Tally, write_index, write_urlset
-
-_SHIPPED = tuple(Path(module).resolve().parent / "templates" for module in (__file__, contrib.__file__))
-
-
-@dataclass
-class SitemapIndexItem:
-    """One sitemap of an index, as templates get it."""
-
-    location: str
-    last_mod: date | datetime | None = None
 
 
 class SitemapResponse(TemplateResponse):
@@ -51,7 +41,7 @@ class SitemapResponse(TemplateResponse):
     @property
     def rendered_content(self) -> Any:
         """Return the document."""
-        if not _is_shipped(self.resolve_template(self.template_name)):
+        if not is_shipped(self.resolve_template(self.template_name)):
             return super().rendered_content
         context: Any = self.resolve_context(self.context_data) or {}
         origin = _origin(self._request)
@@ -72,7 +62,7 @@ def _x_robots_tag(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
 def index(
     request: HttpRequest,
     sitemaps: Mapping[str, Any],
-    template_name: str = "sitemap_index.xml",
+    template_name: str = INDEX,
     content_type: str = "application/xml",
     sitemap_url_name: str = "django.contrib.sitemaps.views.sitemap",
 ) -> HttpResponse:
@@ -101,7 +91,7 @@ def sitemap(
     request: HttpRequest,
     sitemaps: Mapping[str, Any],
     section: str | None = None,
-    template_name: str = "sitemap.xml",
+    template_name: str = PAGE,
     content_type: str = "application/xml",
 ) -> HttpResponse:
     """Answer with one page of a section, or of all sections together, as Django's view of the same name."""
@@ -206,11 +196,6 @@ def _origin(request: Any) -> Origin:
     site = get_current_site(request)
     # A path behind the domain is kept where URLs are made, as Django keeps it.
     return parse_origin(f"{request.scheme or 'https'}://{site.domain.partition('/')[0]}", "The domain of the site")
-
-
-def _is_shipped(template: Any) -> bool:
-    name = getattr(getattr(template, "origin", None), "name", None)
-    return isinstance(name, str) and any(folder in Path(name).resolve().parents for folder in _SHIPPED)
 
 
 class _Cleaner(Cleaner):

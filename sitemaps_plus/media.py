@@ -58,6 +58,16 @@ def extras(media: Mapping[str, Any], key: object, loc: str, cleaner: Cleaner, *,
     )
 
 
+def usable(media: Mapping[str, Any], key: object, cleaner: Cleaner) -> dict[str, list[Any]]:
+    """Return the values of all media of a row as lists, in the language now active, reporting what is no value."""
+    found: dict[str, list[Any]] = {}
+    for name in MEDIA:
+        if name in media:
+            drop = partial(cleaner.report.drop, key, name)
+            found[name] = list(_settled(_values(name, media[name], drop), drop))
+    return found
+
+
 def context_of(key: object, name: str, loc: str, cleaner: Cleaner, *, emit_deprecated: bool = False) -> Context:
     """Return what the elements of the hook `name` need to know of their page."""
     return Context(
@@ -88,6 +98,14 @@ def _values(name: str, given: Any, drop: Drop) -> Iterator[Any]:
                 f"{name} gave {shown(value)}; give {kind.__name__}(...), without expressions where a method gives it."
             )
             drop(InvalidEntry("E-FIELD-TYPE", said))
+
+
+def _settled(values: Iterable[Any], drop: Drop) -> Iterator[Any]:
+    for value in values:
+        try:
+            yield value.settled() if isinstance(value, Value) else value
+        except Exception as error:  # a lazy text may raise anything
+            drop(error)
 
 
 def _news_elements(values: Iterable[News], context: Context, drop: Drop) -> str:

@@ -21,7 +21,7 @@ from sitemaps_plus.sections import Section
 def read_groups(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: bool = False) -> Iterator[Group]:
     """Yield the entries of each item of `page`, in the order of its rows; see `Renderer` for `keeps_given`."""
     if section.makes_its_urls:
-        return _own_urls(section, page, cleaner)
+        return _own_urls(section, page, cleaner, keeps_given=keeps_given)
     renderer = Renderer(section, cleaner, partial(read_rows, section), keeps_given=keeps_given)
     if section.paged_by == "position":
         return _by_position(section, page, renderer)
@@ -81,13 +81,13 @@ def _key(item: Any) -> object:
     return text.shown(item) if key is None else key
 
 
-def _own_urls(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Group]:
+def _own_urls(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: bool) -> Iterator[Group]:
     sitemap = section.sitemap
     try:
         infos = sitemap.get_urls(page=page.number, site=section.site, protocol=section.origin.scheme)
     except EmptyPage as error:
         raise PageNotFound(f"The sitemap {section.label!r} has no page {page.number}.") from error
     for info in infos:
-        group = url_info_group(info, _key(info.get("item")), cleaner)
+        group = url_info_group(info, _key(info.get("item")), cleaner, keeps_given=keeps_given)
         if group is not None:
             yield group

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,10 +24,12 @@ from sitemaps_plus.entries import Cleaner, Group
 from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
 from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.overrides import INDEX, PAGE, find_override
 from sitemaps_plus.paging import record_rendering, refresh
 from sitemaps_plus.plans import Page, Plan, stored_plan
 from sitemaps_plus.reports import Report
 from sitemaps_plus.sections import Section, get_section, get_sections
+from sitemaps_plus.templated import index_with_template, write_with_template
 from sitemaps_plus.writer import IndexItem, Limits, Tally, write_index, write_text, write_urlset
 
 logger = logging.getLogger("sitemaps_plus")
@@ -108,7 +110,8 @@ def render_index(site: SiteOrigin, *, label: str | None = None) -> Document:
 def make_index(items: Iterable[IndexItem], changed_at: datetime | None = None) -> Document:
     """Return an index of `items`."""
     listed = list(items)
-    packed = _pack(write_index(listed))
+    template = find_override(INDEX)
+    packed = _pack(write_index(listed) if template is None else [index_with_template(listed, template)])
     return Document(
         gzipped=packed.data, digest=packed.digest, size=packed.size, urls=len(listed), changed_at=changed_at
     )
@@ -161,10 +164,7 @@ def neutral() -> Iterator[None]:
 def _render(section: Section, page: Page, form: Format, strict: bool) -> Document:
     report, tally = Report(section.label, strict=strict), Tally()
     cleaner = make_cleaner(section, report)
-    limits = Limits(urls=section.profile.max_urls, bytes=section.profile.max_bytes, bytes_to_fill=section.bytes_to_fill)
-    # The text form is cut where the XML is: both come from the same rows.
-    write = write_text if form == "txt" else partial(write_urlset, prefixes=section.prefixes)
-    packed = _pack(write(_groups(section, page, cleaner), limits=limits, report=report, tally=tally))
+    packed = _pack(_written(section, page, form, cleaner, tally))
     if form == "xml" and section.site.is_configured:
         record_rendering(
             section, page, digest=packed.digest, urls=tally.urls, size=packed.size, newest=cleaner.newest.value
@@ -179,6 +179,21 @@ def _render(section: Section, page: Page, form: Format, strict: bool) -> Documen
         changed_at=page.record.changed_at,
         report=report,
     )
+
+
+def _written(section: Section, page: Page, form: Format, cleaner: Cleaner, tally: Tally) -> Iterator[bytes]:
+    """Return the bytes of a page: of the writer, or of the project's template."""
+    limits = Limits(urls=section.profile.max_urls, bytes=section.profile.max_bytes, bytes_to_fill=section.bytes_to_fill)
+    template = find_override(PAGE) if form == "xml" else None
+    write: Callable[..., Iterator[bytes]]
+    if template is not None:
+        groups = objects.read_groups(section, page, cleaner, keeps_given=True)
+        write = partial(write_with_template, template=template, prefixes=section.prefixes, cleaner=cleaner)
+    else:
+        groups = _groups(section, page, cleaner)
+        # The text form is cut where the XML is: both come from the same rows.
+        write = write_text if form == "txt" else partial(write_urlset, prefixes=section.prefixes)
+    return write(groups, limits=limits, report=cleaner.report, tally=tally)
 
 
 def _groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Group]:

@@ -24,7 +24,7 @@ from sitemaps_plus.hooks import (
     languages_of,
 )
 from sitemaps_plus.languages import code_of, known_languages, languages_in, x_default_of
-from sitemaps_plus.media import extras
+from sitemaps_plus.media import extras, usable
 from sitemaps_plus.reports import Silence
 from sitemaps_plus.sections import Section
 
@@ -212,11 +212,13 @@ class Renderer:
 
         def add(row: Row, entry: Entry, language: str | None) -> Entry:
             media = {name: self._value(row, name, get) for name, get in getters}
+            if self._keeps_given:
+                media = usable(media, row.key, self.cleaner)
             extra = extras(media, row.key, entry.loc, self.cleaner, emit_deprecated=deprecated)
             if not self._keeps_given:
                 return entry._replace(extra=extra)
             item = (row.item, language) if self.section.sitemap.i18n else row.item
-            return entry._replace(extra=extra, given={"item": item, **media})
+            return entry._replace(extra=extra, given={"item": item, **media, "emit_deprecated": deprecated})
 
         return add
 
@@ -321,13 +323,15 @@ class Renderer:
             return None
 
 
-def url_info_group(info: dict[str, Any], key: object, cleaner: Cleaner) -> Group | None:
+def url_info_group(info: dict[str, Any], key: object, cleaner: Cleaner, *, keeps_given: bool = False) -> Group | None:
     """Return the entry of a dict from a class's own ``get_urls()``, or None where its location is unusable."""
     try:
         loc = cleaner.loc(key, info.get("location"))
     except Exception as error:  # a value of any type may come from a class's own method
         cleaner.report.leave_out(key, "location", error)
         return None
+    if keeps_given:
+        info = {**info, **usable(info, key, cleaner)}
     return Group(
         key,
         (
@@ -338,6 +342,7 @@ def url_info_group(info: dict[str, Any], key: object, cleaner: Cleaner) -> Group
                 cleaner.priority(key, info.get("priority")),
                 url_info_links(info, key, cleaner),
                 extras(info, key, loc, cleaner, emit_deprecated=bool(info.get("emit_deprecated"))),
+                info if keeps_given else None,
             ),
         ),
     )

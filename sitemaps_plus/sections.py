@@ -29,6 +29,7 @@ from sitemaps_plus.items import is_plain, lazy_items
 from sitemaps_plus.keys import Key
 from sitemaps_plus.media import prefixes
 from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.overrides import PAGE, override_digest
 from sitemaps_plus.registry import registry
 from sitemaps_plus.sitemaps import NewsSitemap, Sitemap
 
@@ -195,6 +196,7 @@ class Section:
             self.emit_deprecated,
             get_settings().PROFILE,
             sorted(get_settings().HREFLANG.items()),
+            override_digest(PAGE),
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 

@@ -116,12 +116,25 @@ def write_index(items: Iterable[IndexItem]) -> Iterator[bytes]:
         element = sitemap_element(item).encode()
         size += len(element)
         if count > MAX_URLS or size > MAX_BYTES - 200:
-            raise TooManyPages(
-                f"The index would list more than {MAX_URLS:,} sitemaps or be larger than {MAX_BYTES:,} bytes. Raise "
-                "`limit`, or list the section indexes (/sitemap-<label>.xml) in robots.txt instead of /sitemap.xml."
-            )
+            raise too_many_pages()
         yield element
     yield b"</sitemapindex>\n"
+
+
+def too_many_pages() -> TooManyPages:
+    """Return the error for an index that is too large."""
+    return TooManyPages(
+        f"The index would list more than {MAX_URLS:,} sitemaps or be larger than {MAX_BYTES:,} bytes. Raise "
+        "`limit`, or list the section indexes (/sitemap-<label>.xml) in robots.txt instead of /sitemap.xml."
+    )
+
+
+def page_full(label: str, limits: Limits, *, split_at: object) -> PageFull:
+    """Return the error for a page that passes `limits`."""
+    return PageFull(
+        f"The sitemap {label!r} holds more on one page than {limits.urls:,} URLs or {limits.bytes:,} bytes.",
+        split_at=split_at,
+    )
 
 
 def _write(
@@ -142,7 +155,7 @@ def _write(
     tally.bytes = waiting = len(pending[0])
     room = limits.bytes - len(foot)
     for group in groups:
-        fresh = group.entries if as_given else _without_repeats(group, seen, report)
+        fresh = group.entries if as_given else without_repeats(group, seen, report)
         text = "".join(map(element, fresh)).encode()
         is_too_much = tally.bytes + len(text) > room or tally.urls + len(fresh) > limits.urls
         if is_too_much and (as_given or len(head) + len(text) > room or len(fresh) > limits.urls):
@@ -151,11 +164,7 @@ def _write(
         if split_at is None and tally.urls and tally.bytes + len(text) > min(limits.bytes_to_fill, room):
             split_at = group.key
         if is_too_much:
-            raise PageFull(
-                f"The sitemap {report.label!r} holds more on one page than {limits.urls:,} URLs or "
-                f"{limits.bytes:,} bytes.",
-                split_at=group.key if split_at is None else split_at,
-            )
+            raise page_full(report.label, limits, split_at=group.key if split_at is None else split_at)
         pending.append(text)
         waiting += len(text)
         tally.bytes += len(text)
@@ -167,7 +176,8 @@ def _write(
     yield b"".join((*pending, foot.encode()))
 
 
-def _without_repeats(group: Group, seen: set[str], report: Report) -> list[Entry]:
+def without_repeats(group: Group, seen: set[str], report: Report) -> list[Entry]:
+    """Return the entries whose address is not among `seen`, and add it."""
     fresh = []
     for entry in group.entries:
         if entry.loc in seen:

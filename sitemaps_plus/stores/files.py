@@ -31,15 +31,18 @@ class FileStore:
 
     def read(self, name: str) -> bytes | None:
         """Return the content of `name`, or None where there is no such file."""
-        name = self.prefix + name
-        if not self.storage.exists(name):
+        if not self.has(name):
             return None
-        with self.storage.open(name) as file:
+        with self.storage.open(self.prefix + name) as file:
             return bytes(file.read())
+
+    def has(self, name: str) -> bool:
+        """Return whether there is such a file."""
+        return self.storage.exists(self.prefix + name)
 
     def remove(self, name: str) -> None:
         """Take `name` away, if there is such a file."""
-        if self.storage.exists(self.prefix + name):
+        if self.has(name):
             self.storage.delete(self.prefix + name)
 
     def where(self, name: str) -> str:

@@ -22,6 +22,7 @@ from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.media import extras, url_prefixes
 from sitemaps_plus.rendering import url_info_links
 from sitemaps_plus.reports import Report
+from sitemaps_plus.templated import Url, UrlSet
 from sitemaps_plus.text import format_priority
 from sitemaps_plus.writer import link_elements, namespaces
 
@@ -52,7 +53,8 @@ def sitemap_priority(value: Any) -> str:
 @register.simple_tag(takes_context=True)
 def sitemap_namespaces(context: Mapping[str, Any]) -> SafeString:
     """Return the declarations of the extensions that ``urlset`` uses, to stand inside ``<urlset>``."""
-    return _xml(namespaces(url_prefixes(context.get("urlset") or ())))
+    urlset = context.get("urlset", ())
+    return _xml(namespaces(urlset.prefixes if isinstance(urlset, UrlSet) else url_prefixes(urlset or ())))
 
 
 @register.simple_tag
@@ -143,6 +145,8 @@ def _key(url: Mapping[str, Any]) -> object:
 
 
 def _cleaner(url: Mapping[str, Any]) -> Cleaner:
+    if isinstance(url, Url):
+        return url.cleaner
     scheme, _, rest = str(url["location"]).partition("://")
     origin = Origin.parse(f"{scheme}://{rest.partition('/')[0]}")
     return Cleaner(

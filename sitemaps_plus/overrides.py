@@ -1,0 +1,72 @@
+"""Tell whether a template of the project stands in the place of one of the shipped ones."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from django.contrib import sitemaps as contrib
+from django.template import TemplateDoesNotExist
+from django.template.loader import get_template
+
+from sitemaps_plus.errors import SitemapError
+
+PAGE = "sitemap.xml"
+INDEX = "sitemap_index.xml"
+
+_SHIPPED = tuple(Path(module).resolve().parent / "templates" for module in (__file__, contrib.__file__))
+
+
+def is_shipped(template: Any) -> bool:
+    """Return whether a template is ours or Django's, which the writer stands for."""
+    name = _origin(template)
+    return name is not None and any(folder in Path(name).resolve().parents for folder in _SHIPPED)
+
+
+def find_override(name: str) -> Any | None:
+    """Return the project's own template of that name, None where it has none; raise SitemapError for a broken one."""
+    try:
+        template = get_template(name)
+    except TemplateDoesNotExist:
+        return None
+    except Exception as error:  # a template engine of any kind
+        raise SitemapError(
+            f"The template {name} cannot be used: {type(error).__name__}: {error}. Correct it, or remove it: pages "
+            "are written without it then."
+        ) from error
+    return None if is_shipped(template) else template
+
+
+def override_digest(name: str) -> str:
+    """Return a digest of the project's own template of that name, "" where it has none."""
+    try:
+        template = find_override(name)
+    except SitemapError as error:
+        # Planning goes on: rendering is what a broken template stops.
+        return _digest(str(error))
+    return "" if template is None else _digest(_source(template))
+
+
+def described(template: Any) -> str:
+    """Return the name of a template and its file, for messages."""
+    origin = getattr(template, "origin", None)
+    return f"{getattr(origin, 'template_name', None)} ({_origin(template)})"
+
+
+def _origin(template: Any) -> str | None:
+    name = getattr(getattr(template, "origin", None), "name", None)
+    return name if isinstance(name, str) else None
+
+
+def _source(template: Any) -> str:
+    source = getattr(getattr(template, "template", None), "source", None)
+    if isinstance(source, str):
+        return source
+    # Jinja2 does not keep it.
+    file = Path(_origin(template) or "")
+    return file.read_text() if file.is_file() else str(file)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

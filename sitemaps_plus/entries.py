@@ -14,7 +14,7 @@ from sitemaps_plus.codes import check_hreflang
 from sitemaps_plus.dates import as_datetime, format_date
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.reports import Report
-from sitemaps_plus.text import check_changefreq, format_priority
+from sitemaps_plus.text import check_changefreq, format_priority, shown
 
 MAX_URLS = 50_000
 """URLs in one page and pages in one index (sitemaps.org, "Sitemap index files")."""
@@ -138,10 +138,10 @@ class Cleaner:
         return list(found.values())
 
     def _link(self, key: object, language: object, href: object) -> Link | None:
+        code = self._code(key, language)
+        if code is None:
+            return None
         try:
-            code = self.hreflang(str(language))
-            if code is None:
-                return None
             url = normalize(
                 href,
                 origin=self.scope.origin,
@@ -152,6 +152,14 @@ class Cleaner:
             self.report.drop(key, "alternates", error)
             return None
         return Link(code, url)
+
+    def _code(self, key: object, language: object) -> str | None:
+        try:
+            return self.hreflang(str(language))
+        except InvalidEntry as error:
+            # Not an error: a project has all languages of Django's until it names its own.
+            self.report.warn(key, "alternates", "W-HREFLANG", f"There is no link to {shown(language)}: {error}")
+            return None
 
     def lastmod(self, key: object, value: object) -> str | None:
         """Return the date as text, or None where there is none or none that can be used."""

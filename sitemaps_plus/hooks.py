@@ -234,7 +234,7 @@ def read_hooks(sitemap: Any) -> Hooks:
             f"{_class_of(sitemap).__name__}.changed must be an ORM expression such as F({column!r}): "
             "the database looks for changes by it."
         )
-    hooks = Hooks(**found)
+    hooks = Hooks(**found, decided_by=None)
     if hooks.siblings and sitemap.i18n:
         raise InvalidSitemap(
             f"{_class_of(sitemap).__name__}.hreflang links rows that have one language each, but i18n = True gives "

@@ -70,7 +70,9 @@ def test_a_project_that_is_right_raises_no_alarm(settings):
         "STORAGE": "default",
         "PROFILE": "yandex",
         "STRICT": True,
+        "HREFLANG": {"pt-br": "pt", "dsb": None},
     }
+    settings.LANGUAGES = [("en", "English"), ("pt-br", "Portuguese"), ("dsb", "Lower Sorbian")]
 
     @register("products")
     class Products(ModelSitemap):

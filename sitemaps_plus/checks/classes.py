@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.contrib import sitemaps as contrib
 from django.db.models import Model, QuerySet
 
-from sitemaps_plus.hooks import Declared
+from sitemaps_plus.hooks import Declared, Expression
 from sitemaps_plus.registry import registry
-from sitemaps_plus.sitemaps import ModelSitemap
+from sitemaps_plus.sitemaps import ModelSitemap, Sitemap
 
 
 def sitemaps() -> Iterator[Any]:
@@ -46,6 +47,18 @@ def model_of(sitemap: Any) -> type[Model] | None:
     """Return the model of the rows, None where only code knows it."""
     queryset = queryset_of(sitemap)
     return None if queryset is None else queryset.model
+
+
+def languages_of_rows(sitemap: Any) -> Sequence[str]:
+    """Return the languages that every row has; none where there are no URLs per language, or only code knows."""
+    cls = class_of(sitemap)
+    touched = cls._languages not in (contrib.Sitemap._languages, Sitemap._languages)  # type: ignore[attr-defined]
+    if touched or not declared(sitemap, "i18n", False):
+        return ()
+    given = declared(sitemap, "languages", ())
+    if isinstance(given, Expression | Declared):
+        return ()
+    return [code for code, _ in settings.LANGUAGES] if given is None else given
 
 
 def values_of(sitemap: Any, hook: str) -> Iterator[Any]:

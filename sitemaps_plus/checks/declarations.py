@@ -8,12 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.contrib import sitemaps as contrib
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db.models import F, Field, Model, QuerySet
 from django.utils import timezone
 
-from sitemaps_plus.checks.classes import class_of, declared, model_of, name_of, sitemaps, values_of
+from sitemaps_plus.checks.classes import class_of, declared, languages_of_rows, model_of, name_of, sitemaps, values_of
 from sitemaps_plus.dates import format_date
 from sitemaps_plus.declared import Value
 from sitemaps_plus.entries import MAX_URLS
@@ -21,7 +20,7 @@ from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
 from sitemaps_plus.hooks import MEDIA
 from sitemaps_plus.keys import Key
 from sitemaps_plus.related import Related
-from sitemaps_plus.sitemaps import NewsSitemap, Sitemap
+from sitemaps_plus.sitemaps import NewsSitemap
 from sitemaps_plus.url_for import UrlFor
 
 STARTED = datetime.now(UTC)
@@ -45,7 +44,7 @@ def _check_limit(sitemap: Any) -> Found:
             obj=class_of(sitemap),
             id="sitemaps_plus.E007",
         )
-    elif limit < (count := len(_languages(sitemap))):
+    elif limit < (count := len(languages_of_rows(sitemap))):
         yield Error(
             f"{name_of(sitemap)}.limit is {limit}, but each row has {count} URLs, one a language.",
             hint=f"Raise limit to {count} or more, or name fewer languages.",
@@ -133,22 +132,6 @@ def _changed_column(sitemap: Any) -> str | None:
 
 
 @register()
-def check_alternates(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.W011: alternates and x_default need i18n."""
-    return [
-        Warning(
-            f"{name_of(sitemap)}.{name} has no effect: {name_of(sitemap)}.i18n is False.",
-            hint=f"Set i18n = True on {name_of(sitemap)}, or take {name} away.",
-            obj=class_of(sitemap),
-            id="sitemaps_plus.W011",
-        )
-        for sitemap in sitemaps()
-        for name in ("alternates", "x_default")
-        if declared(sitemap, name, False) and not declared(sitemap, "i18n", True)
-    ]
-
-
-@register()
 def check_dates(**_kwargs: Any) -> list[CheckMessage]:
     """sitemaps_plus.E012: lastmod is not the name of a column, which would be taken for a date."""
     return [
@@ -212,19 +195,6 @@ def _url_fors(value: Any) -> Iterator[UrlFor]:
     elif isinstance(value, Value):
         names = [field.name for field in dataclasses.fields(value)]  # type: ignore[arg-type]
         yield from (found for name in names for found in _url_fors(getattr(value, name)))
-
-
-def _languages(sitemap: Any) -> Sequence[str]:
-    """Return the languages that every row has; none where there are no URLs per language, or only code knows."""
-    cls = class_of(sitemap)
-    known = (contrib.Sitemap._languages, Sitemap._languages)  # type: ignore[attr-defined]
-    if not declared(sitemap, "i18n", False) or cls._languages not in known:
-        return ()
-    given = declared(sitemap, "languages", ())
-    if given is None:
-        return [code for code, _ in settings.LANGUAGES]
-    # Rows may say it themselves.
-    return given if isinstance(given, list | tuple) else ()
 
 
 def _is_unique(model: type[Model], fields: Sequence[Field[Any, Any]]) -> bool:

@@ -13,6 +13,7 @@ from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve,
 
 from sitemaps_plus import views
 from sitemaps_plus.addresses import Origin, normalize
+from sitemaps_plus.codes import check_hreflang
 from sitemaps_plus.conf import NAMES, Settings, get_settings
 from sitemaps_plus.entries import PROFILES
 from sitemaps_plus.errors import InvalidEntry, SitemapError
@@ -62,6 +63,18 @@ def _wrong_values(given: Settings) -> Iterator[tuple[str, object, str]]:
         yield "STRICT", given.STRICT, "Use True or False, not a text: any text counts as true."
     if not _is_duration(given.CHECK_EVERY):
         yield "CHECK_EVERY", given.CHECK_EVERY, "Give a number of seconds, for example 60."
+    if not _is_hreflang(given.HREFLANG):
+        yield "HREFLANG", given.HREFLANG, 'Give a dict such as {"es-419": "es"}; None as a value means no link.'
+
+
+def _is_hreflang(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    try:
+        codes = [check_hreflang(code) for code in value.values() if code is not None]
+    except (InvalidEntry, AttributeError, TypeError):
+        return False
+    return all(isinstance(language, str) for language in value) and "x-default" not in codes
 
 
 def _is_duration(value: object) -> bool:

@@ -1,0 +1,92 @@
+"""Check what the registered classes say of languages and of rows in other tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Warning, register
+
+from sitemaps_plus.checks.classes import class_of, declared, languages_of_rows, model_of, name_of, sitemaps, values_of
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
+from sitemaps_plus.hooks import Column, read_hooks
+from sitemaps_plus.languages import hreflang_of
+from sitemaps_plus.related import Related, find_relation
+from sitemaps_plus.siblings import Siblings
+
+Found = Iterator[CheckMessage]
+
+
+@register()
+def check_alternates(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.W011: alternates and x_default need i18n, or rows that link to each other."""
+    return [
+        Warning(
+            f"{name_of(sitemap)}.{name} has no effect: {name_of(sitemap)}.i18n is False.",
+            hint=f"Set i18n = True on {name_of(sitemap)}, or take {name} away.",
+            obj=class_of(sitemap),
+            id="sitemaps_plus.W011",
+        )
+        for sitemap in sitemaps()
+        for name in ("alternates", "x_default")
+        if declared(sitemap, name, False) and not declared(sitemap, "i18n", True)
+        if name == "alternates" or not _links_rows(sitemap)
+    ]
+
+
+def _links_rows(sitemap: Any) -> bool:
+    return any(isinstance(value, Siblings) for value in values_of(sitemap, "hreflang"))
+
+
+@register()
+def check_hreflang(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.W018: the languages that URLs link to have a code that search engines know."""
+    return [
+        Warning(
+            f"{name_of(sitemap)} makes URLs in languages whose codes search engines do not know, so that nothing links "
+            f"to them: {', '.join(map(repr, unknown))}.",
+            hint=f'Set SITEMAPS_PLUS = {{"HREFLANG": {{{unknown[0]!r}: "..."}}}} to a code that they know, or to None. '
+            "Where you did not set LANGUAGES: set it to the languages of your pages.",
+            obj=class_of(sitemap),
+            id="sitemaps_plus.W018",
+        )
+        for sitemap in sitemaps()
+        if declared(sitemap, "alternates", False)
+        if (unknown := [code for code in languages_of_rows(sitemap) if not _is_known(code)])
+    ]
+
+
+def _is_known(language: str) -> bool:
+    try:
+        hreflang_of(language)
+    except InvalidEntry:
+        return False
+    return True
+
+
+@register()
+def check_relations(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.E019: the relations that hooks read exist and lead to many rows."""
+    return [message for sitemap in sitemaps() for message in _check_relations(sitemap)]
+
+
+def _check_relations(sitemap: Any) -> Found:
+    model = model_of(sitemap)
+    if model is None:
+        return
+    for related in _relations(sitemap):
+        try:
+            find_relation(model, related.relation)
+        except InvalidSitemap as error:
+            yield Error(
+                f"{name_of(sitemap)}: {error}",
+                hint="Correct the name. What leads to one row is an expression: F('brand__logo').",
+                obj=class_of(sitemap),
+                id="sitemaps_plus.E019",
+            )
+
+
+def _relations(sitemap: Any) -> list[Related]:
+    loads = (column.load for column in read_hooks(sitemap).columns.values() if isinstance(column, Column))
+    owners = (getattr(load, "__self__", None) for load in loads)
+    return list(dict.fromkeys(owner for owner in owners if isinstance(owner, Related)))

@@ -58,10 +58,9 @@ def rows(model: Any = Product, **attributes: Any) -> None:
 
 
 def said() -> list[tuple[str, str]]:
-    """Return the text and the hint of each message, and prove that it is about files."""
-    messages = [message for message in run_checks(databases=[]) if "sitemaps_plus." in str(message.id)]
-    assert {message.id for message in messages} <= {"sitemaps_plus.E017"}
-    return [(message.msg, str(message.hint)) for message in messages]
+    """Return the text and the hint of each message about files."""
+    messages = run_checks(databases=[])
+    return [(message.msg, str(message.hint)) for message in messages if message.id == "sitemaps_plus.E017"]
 
 
 def film(**fields: Any) -> Video:

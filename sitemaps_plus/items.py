@@ -30,7 +30,7 @@ from sitemaps_plus.hooks import (
     read_hook,
     read_hooks,
 )
-from sitemaps_plus.languages import code_of, languages_in, x_default_of
+from sitemaps_plus.languages import code_of, hreflang_of, languages_in, x_default_of
 from sitemaps_plus.reports import Report
 from sitemaps_plus.text import shown
 
@@ -314,7 +314,7 @@ def _part(sitemap: Any, item: Any, name: str, report: Report) -> Any:
 
 
 def _alternates(sitemap: Any, item: Any, locations: _Locations, report: Report) -> list[dict[str, str]]:
-    if not (sitemap.i18n and sitemap.alternates):
+    if not (sitemap.i18n and sitemap.alternates and _is_linked(item[1])):
         return []
     found: dict[str, str] = {}
     for code in languages_in(sitemap.get_languages_for_item(item[0])):
@@ -328,6 +328,14 @@ def _alternates(sitemap: Any, item: Any, locations: _Locations, report: Report) 
     if others is not None:
         found["x-default"] = others
     return [{"location": location, "lang_code": code} for code, location in found.items()]
+
+
+def _is_linked(language: str) -> bool:
+    """Return whether others link to the language, so that it may link to them."""
+    try:
+        return hreflang_of(language) is not None
+    except InvalidEntry:
+        return False
 
 
 def latest_lastmod(sitemap: Any) -> date | datetime | None:

@@ -110,7 +110,7 @@ class Renderer:
                 (found,) = self._found([row], [linked])
                 before = row.item
             if language in found.locs:
-                entry = finish(row, found.locs[language], self._links(row, found, linked))
+                entry = _linked(finish(row, found.locs[language], ()), self._links(row, found, linked))
                 with translation.override(language):
                     yield Group(row.key, (self._media_adder()(row, entry, language),))
             elif language not in found.elsewhere:
@@ -184,7 +184,7 @@ class Renderer:
             self._report(row, found)
             if entries:
                 links = self._links(row, found, languages)
-                yield Group(row.key, [entries[code]._replace(links=links) for code in found.locs])
+                yield Group(row.key, [_linked(entries[code], links) for code in found.locs])
 
     def _entries(self, rows: Sequence[Row], founds: Sequence[_Found]) -> list[dict[str, Entry]]:
         """Return the entries of each row by language, as yet without links to each other."""
@@ -321,6 +321,11 @@ class Renderer:
         except Exception as error:  # user code of any kind
             self.cleaner.report.drop(row.key, name, error)
             return None
+
+
+def _linked(entry: Entry, links: Sequence[Link]) -> Entry:
+    """Return the entry with `links` if they name it: where a language has no code, none links to it, nor it to them."""
+    return entry._replace(links=links) if any(link.href == entry.loc for link in links) else entry
 
 
 def url_info_group(info: dict[str, Any], key: object, cleaner: Cleaner, *, keeps_given: bool = False) -> Group | None:

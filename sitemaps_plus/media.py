@@ -88,7 +88,7 @@ def _values(name: str, given: Any, drop: Drop) -> Iterator[Any]:
         given = (given,)
     if given is None or isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         given = () if given is None else (given,)
-    for value in given:
+    for value in _each(given, drop):
         if isinstance(value, Exception):
             drop(value)
         elif isinstance(value, kind | Link) and not is_pending(value):
@@ -98,6 +98,13 @@ def _values(name: str, given: Any, drop: Drop) -> Iterator[Any]:
                 f"{name} gave {shown(value)}; give {kind.__name__}(...), without expressions where a method gives it."
             )
             drop(InvalidEntry("E-FIELD-TYPE", said))
+
+
+def _each(given: Iterable[Any], drop: Drop) -> Iterator[Any]:
+    try:
+        yield from given
+    except Exception as error:  # a method may make its values one by one
+        drop(error)
 
 
 def _settled(values: Iterable[Any], drop: Drop) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ _SHIPPED = tuple(Path(module).resolve().parent / "templates" for module in (__fi
 def is_shipped(template: Any) -> bool:
     """Return whether a template is ours or Django's, which the writer stands for."""
     name = _origin(template)
-    return name is not None and any(folder in Path(name).resolve().parents for folder in _SHIPPED)
+    return name is not None and _is_shipped_file(name)
 
 
 def find_override(name: str) -> Any | None:
@@ -52,6 +53,12 @@ def described(template: Any) -> str:
     """Return the name of a template and its file, for messages."""
     origin = getattr(template, "origin", None)
     return f"{getattr(origin, 'template_name', None)} ({_origin(template)})"
+
+
+@lru_cache(maxsize=32)
+def _is_shipped_file(name: str) -> bool:
+    # Kept: each page of a plan asks, and links are resolved by the file system.
+    return any(folder in Path(name).resolve().parents for folder in _SHIPPED)
 
 
 def _origin(template: Any) -> str | None:

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sitemaps_plus.addresses import Origin
@@ -43,3 +44,12 @@ def text_of(document: Document) -> bytes:
 def paths(addresses: Iterable[str]) -> list[str]:
     """Return what follows the host of example.com."""
     return [address.removeprefix("https://example.com") for address in addresses]
+
+
+def put_template(settings: Any, folder: Path, name: str, text: str, **engine: Any) -> None:
+    """Put a template of the project before those of the apps."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+    # Assigning makes the engine anew, which keeps templates.
+    backend = "django.template.backends.django.DjangoTemplates"
+    settings.TEMPLATES = [{"BACKEND": backend, "DIRS": [folder], "APP_DIRS": True, **engine}]

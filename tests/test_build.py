@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from django.db.models.functions import Concat
 from django.test import Client
 from django.utils import translation
 
-from samples import make_products, paths, section_of, text_of
+from samples import make_products, paths, put_template, section_of, text_of
 from sitemaps_plus import ModelSitemap, NewsSitemap, register, registry
 from sitemaps_plus import entries as entries_module
 from sitemaps_plus.build import BuildResult, build
@@ -536,6 +537,99 @@ def test_an_index_that_cannot_be_made_is_reported_and_the_old_one_stays(
     assert [error.partition(":")[0] for error in result.errors] == ["index of example.com"]
     assert not result.is_complete
     assert files(folder)["sitemap.xml"] == before
+
+
+# Through templates of the project
+
+OWN = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+{% for url in urlset %}<url><loc>{{ url.location }}</loc></url><!-- {{ url.item.name }} -->{% endfor %}</urlset>"""
+OWN_INDEX = """<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+{% for sitemap in sitemaps %}<sitemap><loc>{{ sitemap.location }}?own</loc></sitemap>{% endfor %}</sitemapindex>"""
+
+
+@pytest.fixture
+def template(settings: Any, tmp_path: Path) -> Any:
+    """Return what puts a template of the project before those of the apps."""
+    return partial(put_template, settings, tmp_path / "templates")
+
+
+def test_own_templates_write_the_built_files_as_the_served_ones(folder: Path, settings: Any, template: Any) -> None:
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
+    register("products", Products)
+    make_products(12)
+    template("sitemap.xml", OWN)
+    template("sitemap_index.xml", OWN_INDEX)
+
+    result = build()
+
+    assert result.is_complete
+    assert done(result) == {"products": (2, 12)}
+    page = gzip.decompress((folder / "sitemap-products-2.xml.gz").read_bytes())
+    assert paths(locs(page)) == ["/product-11/", "/product-12/"]
+    assert b"<!-- Product 12 -->" in page
+    # Once, though the index of the site is made of those of the sections.
+    assert listed(folder) == [f"/sitemap-products-{number}.xml?own" for number in (1, 2)]
+    client = Client(headers={"host": "example.com"})
+    for name, data in files(folder).items():
+        response = client.get(f"/{name}")
+        assert (b"".join(response) if response.streaming else response.content) == data, name
+
+
+def test_pages_that_a_template_makes_too_large_are_split_during_the_build(
+    folder: Path, template: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_bytes=1500))
+    register("products", type("Large", (Products,), {"limit": 50}))
+    make_products(60)
+    template("sitemap.xml", OWN)
+
+    result = build()
+
+    assert result.is_complete
+    assert result.sections[0].urls == 60
+    assert listed_rows(folder) == [f"/product-{number}/" for number in range(1, 61)]
+    assert result.sections[0].pages > 3
+
+
+@pytest.mark.parametrize("name", ["sitemap.xml", "sitemap_index.xml"])
+def test_a_template_that_fails_leaves_all_files_as_they_were(folder: Path, template: Any, name: str) -> None:
+    register("products", Products)
+    make_products(12)
+    build()
+    before = files(folder)
+    make_products(1, first=13)
+    template(name, "{% include 'missing.html' %}")
+
+    result = build()
+
+    assert not result.is_complete
+    error = result.sections[0].error or ""
+    assert name in error
+    assert "TemplateDoesNotExist: missing.html" in error
+    assert ("'products'" in error) is (name == "sitemap.xml")
+    assert files(folder) == before
+
+
+def test_an_own_index_of_the_site_lists_what_earlier_builds_have_published(folder: Path, template: Any) -> None:
+    register("products", Products)
+    register("more", type("More", (Products,), {"limit": 50}))
+    make_products(12)
+    # What no parser reads.
+    template("sitemap_index.xml", "{% for sitemap in sitemaps %}<{{ sitemap.location }}\n{% endfor %}")
+    build()
+    before = (folder / "sitemap.xml").read_text()
+    (folder / "sitemap-products-2.xml.gz").unlink()
+
+    result = build(["more"])
+
+    assert result.is_complete
+    lines = before.splitlines()
+    assert [line.rpartition("/")[2] for line in lines] == [
+        "sitemap-products-1.xml",
+        "sitemap-products-2.xml",
+        "sitemap-more-1.xml",
+    ]
+    assert (folder / "sitemap.xml").read_text().splitlines() == [lines[0], lines[2]]
 
 
 @pytest.mark.usefixtures("folder")

@@ -1,3 +1,4 @@
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +7,7 @@ from django.contrib import sitemaps as contrib
 from django.template.loader import get_template
 
 import sitemaps_plus
-from samples import section_of
+from samples import put_template, section_of
 from sitemaps_plus import Sitemap
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.overrides import INDEX, PAGE, find_override, is_shipped, override_digest
@@ -26,11 +27,7 @@ class Pages(Sitemap):
 def write(settings: Any, tmp_path: Path) -> Any:
     """Return what puts a template of the project before those of the apps."""
 
-    def write(name: str, text: str, **engine: Any) -> None:
-        (tmp_path / name).write_text(text)
-        settings.TEMPLATES = [{"BACKEND": BACKEND, "DIRS": [tmp_path], "APP_DIRS": True, **engine}]
-
-    return write
+    return partial(put_template, settings, tmp_path)
 
 
 @pytest.mark.parametrize("name", [PAGE, INDEX])

@@ -1,6 +1,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,13 +12,14 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
 from django.template.loader import get_template, render_to_string
 from django.utils import timezone, translation
+from django.utils.functional import lazy
 from django.utils.translation import get_language, gettext_lazy
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemaps_plus
 import strategies
-from samples import make_products, section_of, text_of
+from samples import make_products, put_template, section_of, text_of
 from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, Video
 from sitemaps_plus.addresses import Origin, Scope, normalize
 from sitemaps_plus.entries import Cleaner, Group
@@ -128,12 +130,7 @@ def test_a_date_that_cannot_be_used_is_no_tag() -> None:
 def write(settings: Any, tmp_path: Path) -> Callable[[str, str], None]:
     """Return what puts a template of the project before those of the apps."""
 
-    def write(name: str, text: str) -> None:
-        (tmp_path / name).write_text(text)
-        backend = "django.template.backends.django.DjangoTemplates"
-        settings.TEMPLATES = [{"BACKEND": backend, "DIRS": [tmp_path], "APP_DIRS": True}]
-
-    return write
+    return partial(put_template, settings, tmp_path)
 
 
 @pytest.fixture
@@ -173,11 +170,13 @@ class Methods(Declared):
         yield Image(loc="ftp://example.com/b.png")
         yield "/c.png"
         yield None
+        if item.slug == "product-2":
+            raise RuntimeError("no more images today")
 
     def videos(self, item: Product) -> Any:
         if item.pk % 2:
             raise RuntimeError("no film today")
-        return film(title=gettext_lazy("Monday"))
+        return [film(title=gettext_lazy("Monday")), film(title=lazy(lambda: 1 // 0, str)())]
 
     def news(self, item: Product) -> News:
         return News(name="The Times", language="en", title=item.name, publication_date=item.updated_at)

@@ -704,7 +704,7 @@ KILLED = """
     django.setup()
 
     from django.core.management import call_command
-    from django.db import connections
+    from django.db import connections, transaction
     from samples import make_products
     from sitemaps_plus import register
     from sitemaps_plus.build import build
@@ -715,6 +715,7 @@ KILLED = """
     register("products", Products)
     make_products(25)
 
+    @transaction.atomic  # One wait for the disk, not one a row.
     def rename(step):
         for number, product in enumerate(Product.objects.order_by("pk"), start=1):
             Product.objects.filter(pk=product.pk).update(slug=f"{number}-{step}")

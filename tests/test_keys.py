@@ -134,7 +134,7 @@ ROWS = {
 @pytest.mark.django_db
 @pytest.mark.parametrize(("key", "row"), ROWS.values(), ids=ROWS)
 def test_a_key_splits_the_rows_where_the_database_orders_them(key, row):
-    @hypothesis_settings(max_examples=25)
+    @hypothesis_settings(max_examples=hypothesis_settings.default.max_examples // 4)
     @given(st.lists(row, min_size=2, max_size=8))
     def of_any(rows):
         with transaction.atomic():

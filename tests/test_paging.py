@@ -11,7 +11,7 @@ from django.core.paginator import Paginator
 from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -250,7 +250,7 @@ class Witness:
 @pytest.mark.django_db
 @pytest.mark.parametrize(("sitemap", "make"), KINDS)
 def test_pages_partition_the_rows_under_any_changes(sitemap, make):
-    @hypothesis_settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+    @hypothesis_settings(max_examples=hypothesis_settings.default.max_examples * 3 // 5)
     @given(changes, st.sampled_from([0.5, 0.9, 1.0]))
     def under(changes, fill):
         with undone():

@@ -10,7 +10,7 @@ MANAGE := $(DEMO)/python example_project/manage.py
 help:
 	@echo "make demo    load 234,908 places, build their sitemaps, check them and show one URL of each kind"
 	@echo "make serve   serve the example on http://127.0.0.1:8000/ (after make demo)"
-	@echo "make test    run the tests on SQLite"
+	@echo "make test    run the tests on SQLite, but for those of the example (tox -e example)"
 	@echo "make bench   measure; the figures are in benchmarks/README.md"
 	@echo "make lint    check style, templates, types and layers"
 	@echo "make clean   remove what the other targets made"
@@ -26,7 +26,7 @@ serve: .venv-demo/ready
 	$(MANAGE) runserver 127.0.0.1:8000
 
 test: .venv/ready
-	$(TEST)/python -m pytest -n auto $(ARGS)
+	$(TEST)/python -m pytest -n auto --ignore=tests/test_example_project.py $(ARGS)
 
 bench: .venv-demo/ready
 	$(DEMO)/python benchmarks/run.py $(ARGS)
@@ -41,7 +41,7 @@ lint: .venv/ready
 clean:
 	rm -rf .venv .venv-demo .tox .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
-.venv/ready: GROUPS = --group test --group example --group lint --group types
+.venv/ready: GROUPS = --group test --group lint --group types
 .venv-demo/ready: GROUPS = --group demo
 
 # The pip that comes with Python 3.11 does not know dependency groups.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
 from functools import lru_cache
@@ -67,6 +67,17 @@ class Group(NamedTuple):
 
     key: object
     entries: Sequence[Entry]
+
+
+class Block(NamedTuple):
+    """The finished text of many rows at once."""
+
+    text: bytes
+    urls: int
+    names: set[str] | None
+    """What tells the addresses apart, among all blocks of a page; None where one is there twice."""
+    rows: Callable[[], Iterator[tuple[object, list[tuple[str, str]]]]]
+    """Yields the key of each row, and name and text of each of its entries."""
 
 
 _DOTS = re.compile(r"/\.\.?(?:/|$)")

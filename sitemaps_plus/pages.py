@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from sitemaps_plus import objects, rows
 from sitemaps_plus.addresses import Scope
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.dates import format_date
-from sitemaps_plus.entries import Cleaner, Group
+from sitemaps_plus.entries import Cleaner
 from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
 from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.origin import SiteOrigin
@@ -185,20 +185,17 @@ def _written(section: Section, page: Page, form: Format, cleaner: Cleaner, tally
     """Return the bytes of a page: of the writer, or of the project's template."""
     limits = Limits(urls=section.profile.max_urls, bytes=section.profile.max_bytes, bytes_to_fill=section.bytes_to_fill)
     template = find_override(PAGE) if form == "xml" else None
-    write: Callable[..., Iterator[bytes]]
     if template is not None:
         groups = objects.read_groups(section, page, cleaner, keeps_given=True)
         write = partial(write_with_template, template=template, prefixes=section.prefixes, cleaner=cleaner)
-    else:
-        groups = _groups(section, page, cleaner)
-        # The text form is cut where the XML is: both come from the same rows.
-        write = write_text if form == "txt" else partial(write_urlset, prefixes=section.prefixes)
-    return write(groups, limits=limits, report=cleaner.report, tally=tally)
-
-
-def _groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Group]:
+        return write(groups, limits=limits, report=cleaner.report, tally=tally)
     is_row_path = section.hooks.path == "row" and section.paged_by == "key"
-    return rows.read_groups(section, page, cleaner) if is_row_path else objects.read_groups(section, page, cleaner)
+    if form == "txt":
+        # Cut where the XML is: both come from the same rows.
+        read = rows.read_groups if is_row_path else objects.read_groups
+        return write_text(read(section, page, cleaner), limits=limits, report=cleaner.report, tally=tally)
+    text = rows.read_blocks(section, page, cleaner) if is_row_path else objects.read_groups(section, page, cleaner)
+    return write_urlset(text, prefixes=section.prefixes, limits=limits, report=cleaner.report, tally=tally)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,13 @@ class PerLanguage:
 
     def builder(self) -> Callable[[Sequence[Any]], Any]:
         """Return the function that takes the value of the language now active."""
-        active = get_language() or settings.LANGUAGE_CODE
-        index = next((at for at, code in enumerate(self._by_language()) if same_language(code, active)), None)
+        index = self.position()
         return lambda values: None if index is None else values[index]
+
+    def position(self) -> int | None:
+        """Return which of `expressions()` is that of the language now active; None if it has none."""
+        active = get_language() or settings.LANGUAGE_CODE
+        return next((at for at, code in enumerate(self._by_language()) if same_language(code, active)), None)
 
     def _by_language(self) -> Mapping[str, Any]:
         if isinstance(self.columns, str):

@@ -95,7 +95,7 @@ class Renderer:
 
     def groups(self, rows: Sequence[Row]) -> Iterator[Group]:
         """Yield one group for each of `rows` that has a URL."""
-        rows = self._loaded(rows)
+        rows = self.loaded(rows)
         if self.section.sitemap.i18n or self.section.hooks.siblings:
             return self._in_all_languages(rows)
         return self._plain(rows)
@@ -103,7 +103,7 @@ class Renderer:
     def pair_groups(self, rows: Sequence[Row], languages: Sequence[str]) -> Iterator[Group]:
         """Yield one group for each (row, language) pair; the pairs of a row stand together."""
         finish, found, before, linked = self._finisher(), _Found({}), object(), [""]
-        for row, language in zip(self._loaded(rows), languages, strict=True):
+        for row, language in zip(self.loaded(rows), languages, strict=True):
             if row.item is not before or language not in linked:
                 others = self._languages(row) if self.section.sitemap.alternates else ()
                 linked = list(dict.fromkeys([*others, language]))
@@ -112,7 +112,7 @@ class Renderer:
             if language in found.locs:
                 entry = _linked(finish(row, found.locs[language], ()), self._links(row, found, linked))
                 with translation.override(language):
-                    yield Group(row.key, (self._media_adder()(row, entry, language),))
+                    yield Group(row.key, (self.media_adder()(row, entry, language),))
             elif language not in found.elsewhere:
                 self.cleaner.report.leave_out(row.key, "location", found.errors[language])
 
@@ -130,13 +130,13 @@ class Renderer:
 
     def _addresses(self, wanted: QuerySet[Any]) -> Iterator[tuple[Row, str, Any]]:
         """Yield rows of one language each, with their address and what they give for ``x-default``."""
-        rows = self._loaded(list(self._fetch(wanted)), but=self._position[self.section.hooks.siblings[0]])
+        rows = self.loaded(list(self._fetch(wanted)), but=self._position[self.section.hooks.siblings[0]])
         x_default = self._getter("x_default")
         for row, found in zip(rows, self._found(rows, [self._languages(row) for row in rows]), strict=True):
             for loc in found.locs.values():
                 yield row, loc, self._value(row, "x_default", x_default)
 
-    def _loaded(self, rows: Sequence[Row], but: int | None = None) -> Sequence[Row]:
+    def loaded(self, rows: Sequence[Row], but: int | None = None) -> Sequence[Row]:
         """Return rows with what belongs to them in other tables, which is asked for once for all of them."""
         loads = {index: load for index, load in self._loads.items() if index != but}
         if not loads or not rows:
@@ -170,7 +170,7 @@ class Renderer:
         return get
 
     def _plain(self, rows: Sequence[Row]) -> Iterator[Group]:
-        finish, add_media = self._finisher(), self._media_adder()
+        finish, add_media = self._finisher(), self.media_adder()
         location = self._getter("location")
         for row in rows:
             loc = self._loc(row, location)
@@ -195,7 +195,7 @@ class Renderer:
         ]
         for language in dict.fromkeys(code for found in founds for code in found.locs):
             with translation.override(language):
-                complete, add_media = self._finisher(), self._media_adder()
+                complete, add_media = self._finisher(), self.media_adder()
                 for row, found, base, made in zip(rows, founds, bases, entries, strict=True):
                     if language in found.locs:
                         loc = found.locs[language]
@@ -203,7 +203,7 @@ class Renderer:
                         made[language] = add_media(row, entry, language)
         return entries
 
-    def _media_adder(self) -> Callable[[Row, Entry, str | None], Entry]:
+    def media_adder(self) -> Callable[[Row, Entry, str | None], Entry]:
         """Return the function that adds images, videos, news and given links, in the language now active."""
         getters = [(hook.name, self._getter(hook.name)) for hook in self.section.hooks.media]
         deprecated = self.section.emit_deprecated

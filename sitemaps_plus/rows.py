@@ -2,43 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
 
-from sitemaps_plus.entries import Cleaner, Group
+from sitemaps_plus.blocks import compile_blocks
+from sitemaps_plus.entries import Block, Cleaner, Group
 from sitemaps_plus.keys import as_shown
 from sitemaps_plus.plans import Page
 from sitemaps_plus.rendering import CHUNK, Renderer, Row
-from sitemaps_plus.sections import Section
+from sitemaps_plus.sections import Section, has_multivalued_join
 
 
 def read_groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Group]:
     """Yield the entries of each row of `page`, in key order."""
     renderer = Renderer(section, cleaner, partial(read_rows, section))
-    for rows in _chunks(section, page):
-        yield from renderer.groups(rows)
+    for records in _chunks(section, page, section.hooks.columns):
+        yield from renderer.groups(_rows(section, records))
+
+
+def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Block] | Iterator[Group]:
+    """Return the finished text of the rows of `page`, many at a time; their groups where rows have to be looked at."""
+    renderer = Renderer(section, cleaner, partial(read_rows, section))
+    blocks = compile_blocks(section, cleaner, renderer)
+    if blocks is None or has_multivalued_join(page.rows(section).annotate(**section.hooks.columns)):
+        return read_groups(section, page, cleaner)
+    return map(blocks.block, _chunks(section, page, blocks.select))
 
 
 def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
     """Return all of `wanted`, which are sorted by the key, with the values of the hooks' columns."""
-    return _rows(section, list(_records(section, wanted)))
+    return _rows(section, list(_records(section, wanted, section.hooks.columns)))
 
 
-def _chunks(section: Section, page: Page) -> Iterator[list[Row]]:
+def _chunks(section: Section, page: Page, columns: Mapping[str, Any]) -> Iterator[list[Sequence[Any]]]:
+    """Yield the key and the columns of rows, a chunk at a time."""
     names = section.key.names
-    wanted = _records(section, page.rows(section).order_by(*names))
+    wanted = _records(section, page.rows(section).order_by(*names), columns)
     found = list(wanted[:CHUNK])
     while found:
-        yield _rows(section, found)
+        yield found
         last = section.key.after(found[-1][: len(names)])
         found = list(wanted.filter(last)[:CHUNK]) if len(found) == CHUNK else []
 
 
-def _records(section: Section, wanted: QuerySet[Any]) -> Any:
-    columns = section.hooks.columns
+def _records(section: Section, wanted: QuerySet[Any], columns: Mapping[str, Any]) -> Any:
     plain = wanted.select_related(None).prefetch_related(None)
     return plain.annotate(**columns).values_list(*section.key.names, *columns)
 

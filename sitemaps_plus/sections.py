@@ -148,7 +148,7 @@ class Section:
         rows: QuerySet[Any] = self.sitemap.items().order_by()
         # What reverse() set would turn the order by key around, too.
         rows.query.standard_ordering = True
-        return rows.distinct() if _has_multivalued_join(rows) else rows
+        return rows.distinct() if has_multivalued_join(rows) else rows
 
     @cached_property
     def key(self) -> Key:
@@ -219,7 +219,8 @@ def get_sections(site: SiteOrigin) -> Iterator[Section]:
     return (get_section(label, site) for label in registry)
 
 
-def _has_multivalued_join(rows: QuerySet[Any]) -> bool:
+def has_multivalued_join(rows: QuerySet[Any]) -> bool:
+    """Return whether a row may come more than once."""
     if rows.query.group_by:
         return False
     return any(_is_to_many(getattr(join, "join_field", None)) for join in rows.query.alias_map.values())

@@ -14,6 +14,7 @@ from django.utils.translation import get_language
 
 from .errors import InvalidEntry, InvalidSitemap, NotTranslated
 from .hooks import Declared, Expression, depends_on_language
+from .per_language import PerLanguage
 
 _Build: TypeAlias = Callable[[Sequence[object]], str]
 _ToUrl: TypeAlias = Callable[[Any], object]
@@ -105,6 +106,28 @@ class UrlFor:
             build = _compiled_builder(shape.compiled, tuple(constants.values()), build)
         return self._in_language(given, build) if any(isinstance(one, Declared) for one in given.values()) else build
 
+    def compiled(self) -> "Compiled | None":
+        """Return the path in parts, for the URLconf, script prefix and language now active; None where only rows tell.
+
+        The position of a parameter is that of its value among those of `expressions()`.
+        """
+        places: dict[str, int] = {}
+        start = 0
+        for name, value in self.kwargs.items():
+            if isinstance(value, Declared):
+                chosen = value.position() if isinstance(value, PerLanguage) else None
+                if chosen is None:
+                    return None
+                places[name] = start + chosen
+                start += len(value.expressions())
+            elif isinstance(value, Expression):
+                places[name] = start
+                start += 1
+        constants = {name: value for name, value in self.kwargs.items() if name not in places}
+        shape = _active_shape(self.viewname, (*places, *constants))
+        names = [*places, *constants]
+        return None if shape.compiled is None else _with_constants(shape.compiled, names, places, constants)
+
     def _in_language(self, given: Mapping[str, Any], build: _Build) -> _Build:
         """Return `build` behind what chooses the values of the language now active."""
         takes = [
@@ -190,26 +213,29 @@ class _Candidate(NamedTuple):
         return str if converter is None else converter.to_url
 
 
-class _Param(NamedTuple):
+class Param(NamedTuple):
     """A parameter of a compiled path and the literal text up to the next."""
 
     position: int
     to_url: _ToUrl
     match: Callable[[str], object]
+    """Whether a text suits the converter and needs no quoting."""
+    suits: Callable[[str], object]
+    """Whether a text suits the converter."""
     literal: str
 
 
-class _Compiled(NamedTuple):
+class Compiled(NamedTuple):
     """A path as quoted text and parameters between it."""
 
     head: str
-    params: Sequence[_Param]
+    params: Sequence[Param]
 
 
 class _Shape(NamedTuple):
     """What a name and keyword names come to under one URLconf, script prefix and language."""
 
-    compiled: _Compiled | None
+    compiled: Compiled | None
     to_urls: Mapping[str, Sequence[_ToUrl]]
 
 
@@ -263,7 +289,7 @@ def _candidates(resolver: URLResolver, viewname: str) -> list[_Candidate]:
     ]
 
 
-def _compile(candidate: _Candidate, names: tuple[str, ...], prefix: str) -> _Compiled | None:
+def _compile(candidate: _Candidate, names: tuple[str, ...], prefix: str) -> Compiled | None:
     """Return the candidate in compiled form, or None where that would not always equal reverse()."""
     first, *rest = _PLACEHOLDER.split(candidate.template)
     params, literals = rest[::2], rest[1::2]
@@ -280,11 +306,17 @@ def _compile(candidate: _Candidate, names: tuple[str, ...], prefix: str) -> _Com
         expected += f"(?P<{name}>{candidate.converters[name].regex}){re.escape(literal)}"
     if candidate.pattern != expected + r"\Z" or None in matches:
         return None
-    return _Compiled(
+    return Compiled(
         # A value is never empty nor begins with a slash, so only the text before it can make "//".
-        head=escape_leading_slashes(_quoted(prefix + first)),
+        head=escape_leading_slashes(quoted(prefix + first)),
         params=[
-            _Param(names.index(name), candidate.to_url(name), match, _quoted(literal))
+            Param(
+                names.index(name),
+                candidate.to_url(name),
+                match,
+                re.compile(rf"(?:{candidate.converters[name].regex})\Z").match,
+                quoted(literal),
+            )
             for name, match, literal in zip(params, matches, literals, strict=True)
             if match is not None
         ],
@@ -297,7 +329,7 @@ def _plain_match(regex: str) -> Callable[[str], object] | None:
     return None if _DEPENDS_ON_NEIGHBOURS.search(regex) else re.compile(_PLAIN_TEXT % regex).match
 
 
-def _compiled_builder(compiled: _Compiled, constants: Sequence[object], checked: _Build) -> _Build:
+def _compiled_builder(compiled: Compiled, constants: Sequence[object], checked: _Build) -> _Build:
     """Return the function that builds plain rows itself and hands every other one to `checked`."""
     head, params = compiled
     if len(params) == 1 and not constants:
@@ -306,7 +338,7 @@ def _compiled_builder(compiled: _Compiled, constants: Sequence[object], checked:
     def build(values: Sequence[object]) -> str:
         row = (*values, *constants)
         pieces = [head]
-        for position, to_url, match, literal in params:
+        for position, to_url, match, _, literal in params:
             if (value := row[position]) is None:
                 return checked(values)
             try:
@@ -324,9 +356,9 @@ def _compiled_builder(compiled: _Compiled, constants: Sequence[object], checked:
     return build
 
 
-def _single_builder(head: str, param: _Param, checked: _Build) -> _Build:
+def _single_builder(head: str, param: Param, checked: _Build) -> _Build:
     """Return the same for the most frequent path, one value a row, without a loop."""
-    _, to_url, match, tail = param
+    _, to_url, match, _, tail = param
 
     def build(values: Sequence[object]) -> str:
         (value,) = values
@@ -345,7 +377,28 @@ def _single_builder(head: str, param: _Param, checked: _Build) -> _Build:
     return build
 
 
-def _quoted(text: str) -> str:
+def _with_constants(
+    compiled: Compiled, names: Sequence[str], places: Mapping[str, int], constants: Mapping[str, object]
+) -> Compiled | None:
+    """Return the path with its constants as text, None where one of them is not plain."""
+    head, params = compiled.head, []
+    for param in compiled.params:
+        name = names[param.position]
+        if name in places:
+            params.append(param._replace(position=places[name]))
+            continue
+        text = str(param.to_url(constants[name]))
+        if not param.match(text):
+            return None
+        if params:
+            params[-1] = params[-1]._replace(literal=params[-1].literal + text + param.literal)
+        else:
+            head += text + param.literal
+    return Compiled(head, params)
+
+
+def quoted(text: str) -> str:
+    """Return text as ``reverse()`` writes it in a path."""
     return quote(text, safe=RFC3986_SUBDELIMS + "/~:@")
 
 

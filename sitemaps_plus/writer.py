@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sitemaps_plus.entries import MAX_BYTES, MAX_URLS, Entry, Group, Link
+from sitemaps_plus.entries import MAX_BYTES, MAX_URLS, Block, Entry, Group, Link
 from sitemaps_plus.errors import InvalidEntry, PageFull, TooManyPages
 from sitemaps_plus.reports import Report
 from sitemaps_plus.text import escape
@@ -75,7 +76,7 @@ def namespaces(prefixes: Mapping[str, str]) -> str:
 
 
 def write_urlset(
-    groups: Iterable[Group],
+    groups: Iterable[Group | Block],
     *,
     prefixes: Mapping[str, str] | None = None,
     limits: Limits | None = None,
@@ -138,7 +139,7 @@ def page_full(label: str, limits: Limits, *, split_at: object) -> PageFull:
 
 
 def _write(
-    groups: Iterable[Group],
+    groups: Iterable[Group | Block],
     element: Callable[[Entry], str],
     *,
     head: str,
@@ -148,32 +149,98 @@ def _write(
     tally: Tally,
     as_given: bool = False,
 ) -> Iterator[bytes]:
-    limits = limits or Limits()
-    seen: set[str] = set()
-    split_at: object = None
-    pending: list[bytes] = [head.encode()]
-    tally.bytes = waiting = len(pending[0])
-    room = limits.bytes - len(foot)
+    page = _Page(element, head, foot, limits or Limits(), report, tally, as_given=as_given)
     for group in groups:
-        fresh = group.entries if as_given else without_repeats(group, seen, report)
-        text = "".join(map(element, fresh)).encode()
-        is_too_much = tally.bytes + len(text) > room or tally.urls + len(fresh) > limits.urls
-        if is_too_much and (as_given or len(head) + len(text) > room or len(fresh) > limits.urls):
-            report.leave_out(group.key, "location", InvalidEntry("E-FILE-SIZE", "the row does not fit the page"))
-            continue
-        if split_at is None and tally.urls and tally.bytes + len(text) > min(limits.bytes_to_fill, room):
-            split_at = group.key
-        if is_too_much:
-            raise page_full(report.label, limits, split_at=group.key if split_at is None else split_at)
-        pending.append(text)
-        waiting += len(text)
-        tally.bytes += len(text)
-        tally.urls += len(fresh)
-        if waiting >= _CHUNK:
-            yield b"".join(pending)
-            pending, waiting = [], 0
+        if isinstance(group, Block):
+            page.add_block(group)
+        else:
+            page.add_group(group)
+        if page.waiting >= _CHUNK:
+            yield page.taken()
     tally.bytes += len(foot)
-    yield b"".join((*pending, foot.encode()))
+    yield page.taken() + foot.encode()
+
+
+class _Page:
+    """A page while it is written: what it holds, what was not yet handed on, and where it would be split."""
+
+    def __init__(
+        self,
+        element: Callable[[Entry], str],
+        head: str,
+        foot: str,
+        limits: Limits,
+        report: Report,
+        tally: Tally,
+        *,
+        as_given: bool,
+    ) -> None:
+        self._element = element
+        self._limits = limits
+        self._report = report
+        self._tally = tally
+        self._as_given = as_given
+        self._head = len(head)
+        self._room = limits.bytes - len(foot)
+        self._fill = min(limits.bytes_to_fill, self._room)
+        self._seen: set[str] = set()
+        self._split_at: object = None
+        self._pending = [head.encode()]
+        self.waiting = tally.bytes = len(self._pending[0])
+
+    def taken(self) -> bytes:
+        """Return what was not yet handed on."""
+        data, self._pending, self.waiting = b"".join(self._pending), [], 0
+        return data
+
+    def add_group(self, group: Group) -> None:
+        """Add the entries of one row, all or none of them."""
+        fresh = group.entries if self._as_given else without_repeats(group, self._seen, self._report)
+        self._add(group.key, "".join(map(self._element, fresh)).encode(), len(fresh))
+
+    def add_block(self, block: Block) -> None:
+        """Add many rows: all at once, or one after the other where something has to be decided."""
+        is_near_end = (
+            self._tally.bytes + len(block.text) > self._fill or self._tally.urls + block.urls > self._limits.urls
+        )
+        if block.names is not None and not is_near_end and self._seen.isdisjoint(block.names):
+            self._seen |= block.names
+            self._keep(block.text, block.urls)
+            return
+        for key, entries in block.rows():
+            fresh = [text for name, text in entries if self._is_new(key, name, text)]
+            self._add(key, "".join(fresh).encode(), len(fresh))
+
+    def _is_new(self, key: object, name: str, text: str) -> bool:
+        if name in self._seen:
+            self._report.warn(key, "location", "W-URL-REPEATED", f"{_loc_in(text)} is on the page already")
+            return False
+        self._seen.add(name)
+        return True
+
+    def _add(self, key: object, text: bytes, urls: int) -> None:
+        tally, limits = self._tally, self._limits
+        is_too_much = tally.bytes + len(text) > self._room or tally.urls + urls > limits.urls
+        if is_too_much and (self._as_given or self._head + len(text) > self._room or urls > limits.urls):
+            self._report.leave_out(key, "location", InvalidEntry("E-FILE-SIZE", "the row does not fit the page"))
+            return
+        if self._split_at is None and tally.urls and tally.bytes + len(text) > self._fill:
+            self._split_at = key
+        if is_too_much:
+            split_at = key if self._split_at is None else self._split_at
+            raise page_full(self._report.label, limits, split_at=split_at)
+        self._keep(text, urls)
+
+    def _keep(self, text: bytes, urls: int) -> None:
+        self._pending.append(text)
+        self.waiting += len(text)
+        self._tally.bytes += len(text)
+        self._tally.urls += urls
+
+
+def _loc_in(text: str) -> str:
+    """Return the address in the text of a ``<url>``."""
+    return html.unescape(text.partition("<loc>")[2].partition("</loc>")[0])
 
 
 def without_repeats(group: Group, seen: set[str], report: Report) -> list[Entry]:

@@ -35,6 +35,7 @@ entries = st.builds(
     priority=st.none() | st.floats(0, 1).map(format_priority),
     links=st.lists(st.builds(Link, legal_text, legal_text), max_size=3),
     extra=st.just(""),
+    given=st.none(),
 )
 
 
@@ -84,9 +85,9 @@ def test_any_unicode_gives_a_valid_page_of_exactly_the_rows_that_have_an_address
         except ValueError as error:
             report.leave_out(key, "location", error)
             continue
-        link = cleaner.link(key, language, f"/{text}")
+        links = cleaner.links(key, [(language, f"/{text}")])
         lastmod, changefreq = cleaner.lastmod(key, text), cleaner.changefreq(key, text)
-        groups.append(Group(key, (Entry(loc, lastmod, changefreq, None, [link] if link else []),)))
+        groups.append(Group(key, (Entry(loc, lastmod, changefreq, None, links),)))
 
     document = write(groups, prefixes={"xhtml": XHTML}, report=report)
 

@@ -1,0 +1,295 @@
+"""Many rows at once: the same bytes, reports and dates as row by row, whatever the rows hold."""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from samples import SITE, make_products, section_of
+from sitemaps_plus import Image, ModelSitemap, PerLanguage, Related, UrlFor
+from sitemaps_plus.blocks import compile_blocks
+from sitemaps_plus.entries import Block
+from sitemaps_plus.pages import make_cleaner, neutral, render_page
+from sitemaps_plus.paging import refresh
+from sitemaps_plus.rendering import Renderer
+from sitemaps_plus.reports import Report
+from sitemaps_plus.rows import read_blocks, read_groups, read_rows
+from sitemaps_plus.sections import Section
+from sitemaps_plus.writer import Limits, Tally, write_urlset
+from testapp.models import Leaflet, Photo, Product, Reading
+from xml_checks import locs, validate
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls("testapp.urls_blocks")]
+
+
+_PART_OF_SECOND = re.compile(r"(?<=:[0-9]{2})\.[0-9]+")
+LANGUAGES = [("en", "English"), ("de", "German"), ("pt-br", "Portuguese")]
+SLUG = F("slug")
+OF_LANGUAGE = PerLanguage({"en": "slug", "de": "slug_de", "pt-br": "slug_pt_br"})
+WORDS = st.sampled_from(["a", "b", "x-1", "tea", "2026", "7"])
+# What a text column of all databases holds: no NUL, no lone surrogates.
+HOSTILE = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=12) | st.sampled_from(
+    [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "a b",
+        "ä",
+        "100%",
+        "%41",
+        "q?x",
+        "#a",
+        "o'brien&co",
+        "<a>",
+        "a\nb",
+        "\n",
+        "//",
+        "silent",
+        "A",
+    ]
+)
+TEXTS = WORDS | HOSTILE
+MOMENTS = st.sampled_from(
+    [
+        None,
+        datetime(2026, 2, 28, 23, 59, 59, 999999, tzinfo=UTC),
+        datetime(2024, 2, 29, tzinfo=UTC),
+        datetime(1989, 12, 31, tzinfo=UTC),
+        datetime(987, 6, 5, tzinfo=UTC),
+        datetime(9999, 12, 31, tzinfo=UTC),
+        datetime(2026, 4, 30, 12, 0, 0, 5, tzinfo=UTC),
+    ]
+) | st.datetimes(datetime(1990, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))
+
+
+def sitemap(**attributes: Any) -> Any:
+    return type("Made", (ModelSitemap,), {"queryset": Leaflet.objects.all(), "lastmod": F("updated_at"), **attributes})
+
+
+SITEMAPS = {
+    "text": sitemap(location=UrlFor("str", value=SLUG)),
+    "slug": sitemap(location=UrlFor("slug", value=SLUG), changefreq="weekly", priority=0.5),
+    "path": sitemap(location=UrlFor("path", value=SLUG), lastmod=date(2026, 1, 1)),
+    "key": sitemap(location=UrlFor("int", value=F("pk")), lastmod=None),
+    "narrow": sitemap(location=UrlFor("four", value=F("pk"))),
+    "own converter": sitemap(location=UrlFor("loud", value=SLUG), changefreq=F("locale"), priority=F("fallback")),
+    "two": sitemap(location=UrlFor("two", first=SLUG, second=F("pk"))),
+    "constant": sitemap(location=UrlFor("two", first=SLUG, second=7), lastmod=F("updated_at") - timedelta(days=1)),
+    "bare": sitemap(location=UrlFor("bare", value=SLUG)),
+    "computed": sitemap(location=UrlFor("str", value=Concat(SLUG, Value("-"), "locale"))),
+    "expression": sitemap(location=UrlFor("words", value=SLUG)),
+    "languages": sitemap(location=UrlFor("str", value=SLUG), i18n=True, alternates=True, x_default=True),
+    "per language": sitemap(location=UrlFor("str", value=OF_LANGUAGE), i18n=True, alternates=True, x_default="de"),
+    "unlinked": sitemap(location=UrlFor("bare", value=OF_LANGUAGE), i18n=True),
+    "images": sitemap(location=UrlFor("str", value=SLUG), images=[Image(loc=F("fallback"))], i18n=True),
+}
+
+
+def rendered(section: Section, read: Any, limits: Limits | None = None) -> Any:
+    """Return what a page comes to: its bytes, or the error, with all that was noticed on the way."""
+    report, tally = Report(section.label), Tally()
+    (page,) = refresh(section, force=True).pages
+    with neutral():
+        cleaner = make_cleaner(section, report)
+        pieces = write_urlset(
+            read(section, page, cleaner), prefixes=section.prefixes, limits=limits, report=report, tally=tally
+        )
+        try:
+            document = b"".join(pieces)
+        except Exception as error:
+            return str(error), getattr(error, "split_at", None)
+    # The text of the database has no parts of a second.
+    said = sorted((one.key, one.hook, one.code, _PART_OF_SECOND.sub("", one.reason)) for one in report.problems)
+    newest = cleaner.newest.value
+    counts = (report.left_out, report.dropped, report.warned, tally.urls, tally.bytes)
+    return document, said, counts, newest and newest.replace(microsecond=0)
+
+
+rows = st.fixed_dictionaries(
+    {
+        "slug": TEXTS,
+        "slug_de": st.none() | TEXTS,
+        "slug_pt_br": st.none() | TEXTS,
+        "locale": st.sampled_from(["", "daily", "often"]),
+        "fallback": st.sampled_from(["", "0.5", "2", "/a.jpg", "javascript:x"]),
+        "updated_at": MOMENTS,
+    }
+)
+
+
+@pytest.mark.parametrize("name", SITEMAPS)
+@given(given_rows=st.lists(rows, min_size=1, max_size=8))
+@example(given_rows=[{"slug": "a", "updated_at": None}, {"slug": "a"}, {"slug": "ä", "slug_de": "a"}])
+def test_a_page_is_the_same_in_blocks_and_row_by_row(name: str, given_rows: list[Any]) -> None:
+    Leaflet.objects.all().delete()
+    Leaflet.objects.bulk_create(Leaflet(**row) for row in given_rows)
+    section = section_of(SITEMAPS[name], "leaflets")
+
+    by_row = rendered(section, read_groups)
+
+    assert rendered(section, read_blocks) == by_row
+    if isinstance(by_row[0], bytes) and by_row[2][3]:
+        validate(by_row[0])
+
+
+@pytest.fixture(autouse=True)
+def _three_languages(settings: Any) -> None:
+    settings.LANGUAGES = LANGUAGES
+
+
+def blocks_of(section: Section) -> Any:
+    with neutral():
+        cleaner = make_cleaner(section, Report(section.label))
+        return compile_blocks(section, cleaner, Renderer(section, cleaner, partial(read_rows, section)))
+
+
+@pytest.mark.parametrize("name", [name for name in SITEMAPS if name != "expression"])
+def test_what_is_declared_plainly_comes_in_blocks(name: str) -> None:
+    assert blocks_of(section_of(SITEMAPS[name])) is not None
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"location": UrlFor("words", value=SLUG)},
+        {"location": SLUG},
+        {"lastmod": "no date"},
+        {"changefreq": "often"},
+        {"priority": 7},
+        {"i18n": True, "languages": F("languages")},
+        {"i18n": True, "alternates": True, "languages": ["en", "ast"]},
+        {"i18n": True, "alternates": True, "x_default": F("fallback")},
+        {"i18n": True, "alternates": True, "x_default": "/choose/"},
+        {"i18n": True, "alternates": True, "x_default": True, "location": UrlFor("bare", value=SLUG)},
+    ],
+    ids=str,
+)
+def test_what_rows_have_to_tell_comes_row_by_row(attributes: Any) -> None:
+    assert blocks_of(section_of(sitemap(**{"location": UrlFor("str", value=SLUG), **attributes}))) is None
+
+
+def test_a_page_is_cut_in_a_block_where_it_would_be_cut_row_by_row() -> None:
+    Leaflet.objects.bulk_create(Leaflet(slug=f"{'ä' * (number % 7)}-{number}") for number in range(60))
+    section = section_of(SITEMAPS["text"], "leaflets")
+
+    for size in range(1500, 3000, 97):
+        limits = Limits(bytes=size, bytes_to_fill=size - 300)
+        assert rendered(section, read_blocks, limits) == rendered(section, read_groups, limits)
+    for urls in (1, 59, 60):
+        assert rendered(section, read_blocks, Limits(urls=urls)) == rendered(section, read_groups, Limits(urls=urls))
+
+
+def test_an_address_that_comes_again_in_a_later_block_is_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sitemaps_plus.rows.CHUNK", 3)
+    Leaflet.objects.bulk_create(Leaflet(slug=slug) for slug in ["a", "b", "ä", "c", "a", "d", "ä", "e", "a&b", "a&b"])
+    section = section_of(SITEMAPS["text"], "leaflets")
+
+    found = rendered(section, read_blocks)
+
+    assert found == rendered(section, read_groups)
+    assert len(locs(found[0])) == 7
+    assert [code for _, _, code, _ in found[1]] == ["W-URL-REPEATED"] * 3
+
+
+@pytest.mark.parametrize("length", [2047, 2048])
+def test_u29_u30_the_length_of_an_address_is_that_of_its_encoded_form(length: int, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"PROFILE": "baidu"}
+    head, tail = f"{SITE.origin}/str/", "/"
+    room = 256 - len(head) - len(tail)
+    values = ["x" * room, "x" * (room + 1), "ä" * (room // 6), "ä" * (room // 6 + 1), "&" * 30]
+    products = make_products(len(values))
+    for product, value in zip(products, values, strict=True):
+        Product.objects.filter(pk=product.pk).update(name=value)
+    section = section_of(
+        type("Long", (ModelSitemap,), {"queryset": Product.objects.all(), "location": UrlFor("str", value=F("name"))})
+    )
+
+    found = rendered(section, read_blocks)
+
+    assert found == rendered(section, read_groups)
+    assert len(locs(found[0])) == 3
+    assert length > 256
+
+
+def test_dates_come_as_text_from_the_database_and_as_the_same_text() -> None:
+    Reading.objects.bulk_create(
+        Reading(
+            at=datetime(2026, 1, day, 23, 59, 59, 999999, tzinfo=UTC),
+            on=date(2026, 1, day),
+            amount=day,
+            share=day,
+            took=timedelta(days=day),
+            slug=f"r{day}",
+        )
+        for day in range(1, 29)
+    )
+    for lastmod in (F("at"), F("on")):
+        made = sitemap(queryset=Reading.objects.all(), location=UrlFor("str", value=SLUG), lastmod=lastmod)
+        section = section_of(made, "readings")
+
+        assert rendered(section, read_blocks) == rendered(section, read_groups)
+        assert list(blocks_of(section).select.values())[-1] is not lastmod
+
+
+def test_without_time_zones_python_makes_the_dates(settings: Any) -> None:
+    section = section_of(SITEMAPS["text"])
+    settings.USE_TZ = False
+
+    assert blocks_of(section).select["_sitemap_lastmod_0"] is section.hooks.lastmod.value
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases hold no dates that do not exist")
+def test_a_text_in_place_of_a_date_leaves_its_tag_out() -> None:
+    Leaflet.objects.bulk_create(Leaflet(slug=slug, updated_at=datetime(2026, 1, 1, tzinfo=UTC)) for slug in "abc")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE testapp_leaflet SET updated_at = '2025-13-45 99:99:99' WHERE slug = 'b'")
+
+    document = render_page(section_of(SITEMAPS["text"], "leaflets"), 1, strict=False)
+
+    assert document.urls == 3
+    assert document.report.dropped == 1
+    assert [one.code for one in document.report.problems] == ["E-DATE"]
+
+
+def test_related_rows_and_languages_go_together() -> None:
+    for product in make_products(3):
+        Photo.objects.create(product=product, file=f"{product.slug}.jpg", caption="x")
+    made = type(
+        "Pictures",
+        (ModelSitemap,),
+        {
+            "queryset": Product.objects.all(),
+            "location": UrlFor("str", value=SLUG),
+            "images": Related("photos", Image(loc=F("file"))),
+            "i18n": True,
+        },
+    )
+    section = section_of(made)
+
+    assert rendered(section, read_blocks) == rendered(section, read_groups)
+    assert isinstance(next(iter(_read(section))), Block)
+
+
+def _read(section: Section) -> Any:
+    (page,) = refresh(section, force=True).pages
+    with neutral():
+        yield from read_blocks(section, page, make_cleaner(section, Report(section.label)))
+
+
+def test_a_chunk_costs_one_query_however_many_rows_are_odd(django_assert_num_queries: Any) -> None:
+    Leaflet.objects.bulk_create(Leaflet(slug=slug) for slug in ["a", "ä", "..", "b", "&", "c/d"])
+    section = section_of(SITEMAPS["text"], "leaflets")
+    (page,) = refresh(section, force=True).pages
+
+    with neutral(), django_assert_num_queries(1):
+        blocks = list(read_blocks(section, page, make_cleaner(section, Report("leaflets"))))
+
+    assert [block.urls for block in blocks if isinstance(block, Block)] == [4]

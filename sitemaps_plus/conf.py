@@ -33,6 +33,9 @@ class Settings:
     PROFILE: str = "default"
     """Search engine whose narrower limits every page keeps: ``default yandex baidu naver``."""
 
+    GZIP_LEVEL: int | None = None
+    """How small pages are packed, 0 to 9: 6 unless given; with the extra ``fast`` 3 is the most, and 2 unless given."""
+
     HREFLANG: Mapping[str, str | None] = field(default_factory=dict)
     """What ``hreflang`` says for a language of ``LANGUAGES``: ``{"es-419": "es"}``; None for no link to it."""
 

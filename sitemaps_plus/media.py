@@ -54,8 +54,13 @@ def extras(media: Mapping[str, Any], key: object, loc: str, cleaner: Cleaner, *,
             partial(cleaner.report.drop, key, name),
         )
         for name in MEDIA
-        if media.get(name) is not None
+        if not _is_nothing(media.get(name))
     )
+
+
+def _is_nothing(given: Any) -> bool:
+    # Most rows of a relation have nothing: that has to cost nothing.
+    return given is None or (isinstance(given, list | tuple) and not given)
 
 
 def usable(media: Mapping[str, Any], key: object, cleaner: Cleaner) -> dict[str, list[Any]]:

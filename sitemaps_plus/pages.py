@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +23,7 @@ from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
 from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.overrides import INDEX, PAGE, find_override
+from sitemaps_plus.packing import Packed, pack, unpack
 from sitemaps_plus.paging import record_rendering, refresh
 from sitemaps_plus.plans import Page, Plan, stored_plan
 from sitemaps_plus.reports import Report
@@ -35,9 +34,6 @@ from sitemaps_plus.writer import IndexItem, Limits, Tally, write_index, write_te
 logger = logging.getLogger("sitemaps_plus")
 
 Format = Literal["xml", "txt"]
-
-_GZIP = 31
-"""Window bits of zlib for the gzip format; it writes no file name and no time, so equal bytes stay equal."""
 
 _MOST_SPLITS = 64
 
@@ -57,10 +53,7 @@ class Document:
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the uncompressed bytes."""
-        unpack = zlib.decompressobj(wbits=_GZIP)
-        for start in range(0, len(self.gzipped), 16_384):
-            yield unpack.decompress(self.gzipped[start : start + 16_384])
-        yield unpack.flush()
+        return unpack(self.gzipped)
 
 
 def render_page(
@@ -111,7 +104,7 @@ def make_index(items: Iterable[IndexItem], changed_at: datetime | None = None) -
     """Return an index of `items`."""
     listed = list(items)
     template = find_override(INDEX)
-    packed = _pack(write_index(listed) if template is None else [index_with_template(listed, template)])
+    packed = _packed(write_index(listed) if template is None else [index_with_template(listed, template)])
     return Document(
         gzipped=packed.data, digest=packed.digest, size=packed.size, urls=len(listed), changed_at=changed_at
     )
@@ -164,7 +157,7 @@ def neutral() -> Iterator[None]:
 def _render(section: Section, page: Page, form: Format, strict: bool) -> Document:
     report, tally = Report(section.label, strict=strict), Tally()
     cleaner = make_cleaner(section, report)
-    packed = _pack(_written(section, page, form, cleaner, tally))
+    packed = _packed(_written(section, page, form, cleaner, tally))
     if form == "xml" and section.site.is_configured:
         record_rendering(
             section, page, digest=packed.digest, urls=tally.urls, size=packed.size, newest=cleaner.newest.value
@@ -198,22 +191,8 @@ def _written(section: Section, page: Page, form: Format, cleaner: Cleaner, tally
     return write_urlset(text, prefixes=section.prefixes, limits=limits, report=cleaner.report, tally=tally)
 
 
-@dataclass(frozen=True, slots=True)
-class _Packed:
-    data: bytes
-    digest: str
-    size: int
-
-
-def _pack(chunks: Iterable[bytes]) -> _Packed:
-    digest, packer, size = hashlib.sha256(), zlib.compressobj(6, wbits=_GZIP), 0
-    packed = []
-    for chunk in chunks:
-        digest.update(chunk)
-        packed.append(packer.compress(chunk))
-        size += len(chunk)
-    packed.append(packer.flush())
-    return _Packed(b"".join(packed), digest.hexdigest(), size)
+def _packed(pieces: Iterable[bytes]) -> Packed:
+    return pack(pieces, get_settings().GZIP_LEVEL)
 
 
 def _plan_or_last(section: Section, *, is_needed: bool) -> Plan:

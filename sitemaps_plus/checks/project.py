@@ -63,6 +63,8 @@ def _wrong_values(given: Settings) -> Iterator[tuple[str, object, str]]:
         yield "STRICT", given.STRICT, "Use True or False, not a text: any text counts as true."
     if not _is_duration(given.CHECK_EVERY):
         yield "CHECK_EVERY", given.CHECK_EVERY, "Give a number of seconds, for example 60."
+    if given.GZIP_LEVEL is not None and (type(given.GZIP_LEVEL) is not int or given.GZIP_LEVEL not in range(10)):
+        yield "GZIP_LEVEL", given.GZIP_LEVEL, "Give a number from 0 to 9, or None."
     if not _is_hreflang(given.HREFLANG):
         yield "HREFLANG", given.HREFLANG, 'Give a dict such as {"es-419": "es"}; None as a value means no link.'
 

@@ -1,0 +1,67 @@
+"""Turn the pieces of a document into gzip and what is to be known of it; equal bytes give equal gzip."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+GZIP = 31
+"""Window bits of zlib for the gzip format; it writes no file name and no time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A document as gzip."""
+
+    data: bytes
+    digest: str
+    """SHA-256 of the uncompressed bytes."""
+    size: int
+    """Uncompressed bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packer:
+    """One way to make gzip."""
+
+    compressobj: Callable[..., Any]
+    highest_level: int
+    default_level: int
+
+
+def pack(pieces: Iterable[bytes], level: int | None = None) -> Packed:
+    """Return the gzip of `pieces` together; `level` is 0 to 9 as far as the packer goes, None for its own choice."""
+    packer = get_packer()
+    level = packer.default_level if level is None else min(level, packer.highest_level)
+    stream = packer.compressobj(level, wbits=GZIP)
+    digest, size = hashlib.sha256(), 0
+    packed = []
+    for piece in pieces:
+        digest.update(piece)
+        packed.append(stream.compress(piece))
+        size += len(piece)
+    packed.append(stream.flush())
+    return Packed(b"".join(packed), digest.hexdigest(), size)
+
+
+def unpack(data: bytes) -> Iterator[bytes]:
+    """Yield the uncompressed bytes of gzip."""
+    stream = zlib.decompressobj(wbits=GZIP)
+    for start in range(0, len(data), 16_384):
+        yield stream.decompress(data[start : start + 16_384])
+    yield stream.flush()
+
+
+@cache
+def get_packer() -> Packer:
+    """Return ISA-L where the extra ``fast`` is installed, else zlib."""
+    try:
+        fast = importlib.import_module("sitemaps_plus.fast")
+    except ImportError:
+        return Packer(zlib.compressobj, 9, 6)
+    return Packer(fast.compressobj, fast.HIGHEST_LEVEL, fast.DEFAULT_LEVEL)

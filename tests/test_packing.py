@@ -1,0 +1,61 @@
+"""Documents as gzip: any reader unpacks it, equal bytes give equal gzip, whoever packs."""
+
+import gzip
+import hashlib
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemaps_plus import packing
+from sitemaps_plus.packing import get_packer, pack, unpack
+from xml_checks import PLAIN
+
+
+@pytest.fixture(params=["fast", "zlib"])
+def packer(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Pack with one or the other."""
+    if request.param == "fast" and PLAIN:
+        pytest.skip("isal is the extra fast")
+    if request.param == "zlib":
+        monkeypatch.setattr(importlib, "import_module", _missing)
+    get_packer.cache_clear()
+    yield request.param
+    get_packer.cache_clear()
+
+
+def _missing(name: str) -> Any:
+    raise ModuleNotFoundError(name)
+
+
+@given(pieces=st.lists(st.binary(max_size=200), max_size=10), level=st.none() | st.integers(0, 9))
+def test_what_was_packed_unpacks_to_the_same_bytes(pieces: list[bytes], level: int | None) -> None:
+    packed = pack(pieces, level)
+
+    document = b"".join(pieces)
+    assert gzip.decompress(packed.data) == document == b"".join(unpack(packed.data))
+    assert (packed.size, packed.digest) == (len(document), hashlib.sha256(document).hexdigest())
+
+
+@pytest.mark.parametrize("level", [None, 0, 3, 9])
+def test_z04_equal_bytes_give_equal_gzip(packer: str, level: int | None) -> None:
+    pieces = [b"<url><loc>https://example.com/%d/</loc></url>\n" % number for number in range(5000)]
+
+    one, other = pack(pieces, level), pack(iter(pieces), level)
+
+    assert one == other
+    assert one.data[:2] == b"\x1f\x8b"
+    # No time and no name: RFC 1952, 2.3.
+    assert one.data[3:8] == bytes(5)
+    assert gzip.decompress(one.data) == b"".join(pieces)
+    assert packing.get_packer().default_level == {"fast": 2, "zlib": 6}[packer]
+
+
+def test_a_higher_level_packs_smaller(packer: str) -> None:
+    pieces = [b"<url><loc>https://example.com/%d/%d/</loc></url>\n" % (number, number**3) for number in range(5000)]
+
+    assert len(pack(pieces, 0).data) > len(pack(pieces, 9).data)
+    assert packer in ("fast", "zlib")

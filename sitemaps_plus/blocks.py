@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from types import NoneType
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.urls import get_script_prefix
 from django.urls.converters import IntConverter, PathConverter, SlugConverter, StringConverter
 from django.utils import translation
+from django.utils.translation import get_language
 
 from sitemaps_plus.date_text import DateText, as_text
 from sitemaps_plus.entries import Block, Cleaner, Entry, Newest
 from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.hooks import Hook
+from sitemaps_plus.hooks import Getter, Hook
 from sitemaps_plus.keys import as_shown
 from sitemaps_plus.languages import same_language, without_language
 from sitemaps_plus.rendering import Renderer, Row
@@ -33,6 +36,7 @@ Columns = Sequence[Sequence[Any]]
 # What a chunk of values, a line each, may not hold: characters that a path has in another form.
 _ODD = re.compile(r"[^-A-Za-z0-9_.~\n]")
 _ODD_IN_SLUG = re.compile(r"[^-A-Za-z0-9_\n]")
+_ODD_IN_PATH = re.compile(r"[^-A-Za-z0-9_.~/\n]")
 _ODD_IN_NUMBER = re.compile(r"[^0-9\n]")
 # By the class itself: a child may have another expression.
 _ODD_BY_CONVERTER: dict[type, re.Pattern[str]] = {
@@ -45,6 +49,8 @@ _MONTH_AND_DAY = r"-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 # An earlier year is written too, with a warning.
 _YEAR = r"(?:199|[2-9][0-9]{2})[0-9]"
 _TIME = r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\+00:00"
+_FIRST = datetime(1990, 1, 1, tzinfo=UTC)
+_HASHABLE = (str, int, float, Decimal, NoneType)
 _DATES = re.compile(rf"(?:{_YEAR}{_MONTH_AND_DAY}\n)*")
 _DATETIMES = re.compile(rf"(?:{_YEAR}{_MONTH_AND_DAY}{_TIME}\n)*")
 # February and the short months end earlier.
@@ -90,6 +96,46 @@ class Address:
         return found
 
 
+class GivenAddress(Address):
+    """The addresses of rows in one language, as a hook gives them: paths, of which only plain ones are made here."""
+
+    def __init__(self, column: int, cleaner: Cleaner) -> None:
+        self._column = column
+        self._origin = str(cleaner.scope.origin)
+        self._silence = Silence("")
+        self._cleaner = replace(cleaner, report=self._silence)
+        self.head = escape(self._origin)
+        self.params = []
+        self.literals = [""]
+        self._room = cleaner.profile.max_loc - len(self.head)
+
+    def columns(self, values: Columns, bad: set[int]) -> list[Texts]:
+        """Return the texts of the paths, as they stand in XML; `bad` gets the rows that have none here."""
+        given = values[self._column]
+        if self._are_plain(given) and max(map(len, given), default=0) <= self._room:
+            return [given]
+        return [[self._path(value, at, bad) for at, value in enumerate(given)]]
+
+    def _are_plain(self, given: Sequence[Any]) -> bool:
+        try:
+            lines = "\n" + "\n".join(given)
+        except TypeError:
+            return False
+        are_paths = lines.count("\n") == lines.count("\n/") == len(given)
+        return are_paths and "\n//" not in lines and "/." not in lines and not _ODD_IN_PATH.search(lines)
+
+    def _path(self, value: Any, at: int, bad: set[int]) -> str:
+        try:
+            loc = self._cleaner.loc(None, value)
+        except Exception:  # whatever a hook gives: it is looked at again
+            loc = ""
+        if self._silence.warned or not loc.startswith(f"{self._origin}/"):
+            self._silence.warned = 0
+            bad.add(at)
+            return ""
+        return escape(loc[len(self._origin) :])
+
+
 def _texts(param: Param, values: Sequence[Any], bad: set[int]) -> Texts:
     converter = type(getattr(param.to_url, "__self__", None))
     odd = _ODD_BY_CONVERTER.get(converter)
@@ -131,30 +177,31 @@ def _text(param: Param, value: Any, at: int, bad: set[int]) -> str:
     return ""
 
 
+class Failed(NamedTuple):
+    """What a hook gave that raised."""
+
+    error: Exception
+
+
 class Blocks:
     """Makes blocks of the rows of one section, for as long as its language, URLconf and script prefix stay active."""
 
-    def __init__(
-        self,
-        section: Section,
-        cleaner: Cleaner,
-        renderer: Renderer,
-        addresses: Sequence[Address],
-        links: Sequence[str | _Place],
-    ) -> None:
-        self.section = section
-        self.cleaner = cleaner
+    def __init__(self, cleaner: Cleaner, renderer: Renderer, slow: Renderer, plan: _Plan) -> None:
+        section = self.section = renderer.section
         self.renderer = renderer
-        self.addresses = addresses
+        self.slow = slow
+        self.is_loaded = slow is not renderer
+        self.addresses = plan.addresses
         self.languages = _spoken(section)
-        self._dates = _Dates(section, cleaner)
-        self._words = [_Words(hook, section, cleaner) for hook in (section.hooks.changefreq, section.hooks.priority)]
-        self._links = links
+        self._dates = _Dates(section, cleaner, plan.columns.get("lastmod"))
+        self._words = [
+            _Words(hook, section, cleaner, plan.columns.get(hook.name))
+            for hook in (section.hooks.changefreq, section.hooks.priority)
+        ]
+        self._plan = plan
         # A URL that none links to links to none.
-        self._linked = (
-            [at for at, code in enumerate(self.languages) if code and cleaner.hreflang(code)] if links else []
-        )
-        self._size = len(section.key.names)
+        self._linked = [at for at, code in enumerate(self.languages) if plan.links and code and cleaner.hreflang(code)]
+        self._size = len(section.key.names) if section.paged_by == "key" else 0
         self._parts: dict[bool, list[str | _Place]] = {has: self._lay_out(has_all_dates=has) for has in (True, False)}
 
     @property
@@ -162,10 +209,37 @@ class Blocks:
         """The columns to read behind those of the key."""
         return {**self.section.hooks.columns, **self._dates.select}
 
-    def block(self, records: Sequence[Sequence[Any]]) -> Block:
+    def of_records(self, records: Sequence[Sequence[Any]]) -> Block:
         """Return the block of `records`, each of key and columns."""
         by_column = list(zip(*records, strict=True))
-        keys, columns = by_column[: self._size], by_column[self._size :]
+        keys: Sequence[object] = list(map(as_shown, zip(*by_column[: self._size], strict=True)))
+
+        def row(at: int) -> Row:
+            values = list(records[at][self._size :])
+            self._dates.restore(values)
+            return Row(keys[at], values)
+
+        return self._block(keys, by_column[self._size :], row)
+
+    def of_rows(self, rows: Sequence[Row]) -> Block:
+        """Return the block of rows that are objects; each hook is asked once, here."""
+        rows = self.renderer.loaded(rows)
+        given = self._given(rows)
+
+        def row(at: int) -> Row:
+            return Row(rows[at].key, [*rows[at].values, *(column[at] for column in given)], rows[at].item)
+
+        return self._block([row.key for row in rows], given, row)
+
+    def _given(self, rows: Sequence[Row]) -> list[list[Any]]:
+        """Return what the hooks give: the location in each language, then the others."""
+        columns = []
+        for language in self.languages:
+            with translation.override(language or get_language() or settings.LANGUAGE_CODE):
+                columns.append(_asked(self.renderer.getter("location"), rows))
+        return columns + [_asked(self.renderer.getter(name), rows) for name in self._plan.asked]
+
+    def _block(self, keys: Sequence[object], columns: Columns, row: Callable[[int], Row]) -> Block:
         bad: set[int] = set()
         texts: dict[str, Texts] = {}
         for at, address in enumerate(self.addresses):
@@ -173,17 +247,13 @@ class Blocks:
                 texts[f"{at}.{number}"] = column
         for words in self._words:
             texts.update(words.columns(columns, bad))
-        has_all = self._dates.column(keys[0] if self._size == 1 else list(zip(*keys, strict=True)), columns, texts, bad)
-        rows = _Rows(self, records, bad)
+        if self._plan.default is not None:
+            texts["x-default"] = _unprefixed(texts[f"{self._plan.default}.0"])
+        has_all = self._dates.column(keys, columns, texts, bad)
+        rows = _Rows(self, keys, row, bad)
         if self.section.hooks.media:
             texts.update(rows.extras(texts))
         return rows.block(self._parts[has_all], texts)
-
-    def row(self, record: Sequence[Any]) -> Row:
-        """Return the row of a record, with the dates as Python has them."""
-        values = list(record[self._size :])
-        self._dates.restore(values)
-        return Row(as_shown(tuple(record[: self._size])), values)
 
     def _lay_out(self, *, has_all_dates: bool) -> list[str | _Place]:
         parts: list[str | _Place] = []
@@ -193,7 +263,7 @@ class Blocks:
             for words in self._words:
                 parts += words.parts
             if at in self._linked:
-                parts += self._links
+                parts += self._plan.links
             if self.section.hooks.media:
                 parts.append(_Place(f"extra.{at}"))
             parts.append("</url>\n")
@@ -214,15 +284,18 @@ def _merged(parts: Iterable[str | _Place]) -> list[str | _Place]:
 class _Rows:
     """One chunk on its way to a block."""
 
-    def __init__(self, blocks: Blocks, records: Sequence[Sequence[Any]], bad: set[int]) -> None:
+    def __init__(self, blocks: Blocks, keys: Sequence[object], row: Callable[[int], Row], bad: set[int]) -> None:
         self._blocks = blocks
-        self._records = records
+        self._keys = keys
+        self._row = row
         self._bad = sorted(bad)
 
     def extras(self, texts: dict[str, Texts]) -> dict[str, Texts]:
         """Return images, videos, news and given links of the rows in each language."""
         blocks, skipped = self._blocks, set(self._bad)
-        rows = blocks.renderer.loaded([blocks.row(record) for record in self._records])
+        rows = [self._row(at) for at in range(len(self._keys))]
+        if not blocks.is_loaded:
+            rows = list(blocks.renderer.loaded(rows))
         found: dict[str, Texts] = {}
         for at, language in enumerate(blocks.languages):
             locs = self._locs(at, texts)
@@ -237,15 +310,15 @@ class _Rows:
     def _locs(self, at: int, texts: dict[str, Texts]) -> list[str]:
         """Return the addresses of all rows in one language, as they stand in XML."""
         address = self._blocks.addresses[at]
-        columns = [texts[f"{at}.{number}"] for number in range(len(address.params))]
+        columns = [texts[name] for name in _names(at, address)]
         template = "".join([_percent(address.head), *("%s" + _percent(literal) for literal in address.literals)])
         if not columns:
-            return [address.head] * len(self._records)
+            return [address.head] * len(self._keys)
         return list(map(template.__mod__, zip(*columns, strict=True)))
 
     def block(self, parts: Sequence[str | _Place], texts: dict[str, Texts]) -> Block:
         """Return the finished block."""
-        count, stride = len(self._records), len(parts)
+        count, stride = len(self._keys), len(parts)
         flat: list[str] = [""] * (count * stride)
         for at, part in enumerate(parts):
             flat[at::stride] = texts[part.name] if isinstance(part, _Place) else [part] * count
@@ -256,8 +329,7 @@ class _Rows:
             flat[index * stride : (index + 1) * stride] = ["".join(text for _, text in entries), *[""] * (stride - 1)]
 
         def rows() -> Iterator[tuple[object, list[tuple[str, str]]]]:
-            for index, record in enumerate(self._records):
-                key = as_shown(tuple(record[: self._blocks._size]))
+            for index, key in enumerate(self._keys):
                 if index in slow or index in bad:
                     yield key, slow.get(index, [])
                 else:
@@ -270,7 +342,7 @@ class _Rows:
 
     def _names(self, at: int, texts: dict[str, Texts]) -> Texts:
         """Return what tells the addresses apart."""
-        if len(self._blocks.addresses) == 1 and len(self._blocks.addresses[0].params) == 1:
+        if len(self._blocks.addresses) == 1 and len(self._blocks.addresses[0].literals) == 1:
             return texts["0.0"]
         return self._locs(at, texts)
 
@@ -279,16 +351,16 @@ class _Rows:
         if not self._bad:
             return {}
         blocks = self._blocks
-        rows = {index: blocks.row(self._records[index]) for index in self._bad}
-        places = {row.key: index for index, row in rows.items()}
         found: dict[int, list[tuple[str, str]]] = {}
-        for group in blocks.renderer.groups(list(rows.values())):
-            found[places[group.key]] = [(self._name(entry.loc), url_element(entry)) for entry in group.entries]
+        # Named by their place: objects of a list may look the same.
+        for index in self._bad:
+            for group in blocks.slow.groups([self._row(index)]):
+                found[index] = [(self._name(entry.loc), url_element(entry)) for entry in group.entries]
         return found
 
     def _name(self, loc: str) -> str:
         escaped = escape(loc)
-        if len(self._blocks.addresses) != 1 or len(self._blocks.addresses[0].params) != 1:
+        if len(self._blocks.addresses) != 1 or len(self._blocks.addresses[0].literals) != 1:
             return escaped
         (address,) = self._blocks.addresses
         (tail,) = address.literals
@@ -331,10 +403,10 @@ def _unescaped(text: str) -> str:
 class _Dates:
     """The lastmod of rows."""
 
-    def __init__(self, section: Section, cleaner: Cleaner) -> None:
+    def __init__(self, section: Section, cleaner: Cleaner, column: int | None) -> None:
         self._cleaner = cleaner
         self.select: dict[str, Any] = {}
-        self._index: int | None = None
+        self._index = column
         self._constant = ""
         self._newest = Newest()
         hook = section.hooks.lastmod
@@ -342,9 +414,8 @@ class _Dates:
             silent = replace(cleaner, report=Silence(section.label), newest=self._newest)
             text = silent.lastmod(None, hook.value)
             self._constant = f"<lastmod>{text}</lastmod>" if text else ""
-        elif hook.kind == "expression":
+        elif hook.kind == "expression" and section.hooks.path == "row":
             (alias,) = hook.columns
-            self._index = list(section.hooks.columns).index(alias)
             text_of = None
             if not cleaner.profile.date_only:
                 rows = section.sitemap.items()
@@ -363,10 +434,7 @@ class _Dates:
             return True
         given = columns[self._index]
         if not self.select:
-            texts["lastmod"] = [
-                "" if at in bad or not (text := self._cleaner.lastmod(key, value)) else f"<lastmod>{text}</lastmod>"
-                for at, (key, value) in enumerate(zip(keys, given, strict=True))
-            ]
+            texts["lastmod"] = self._made(keys, given, bad)
             return False
         pattern = _DATES if self._is_date else _DATETIMES
         has_all = None not in given
@@ -385,6 +453,26 @@ class _Dates:
             self._cleaner.newest.see(_parsed(newest), self._cleaner.tz)
         texts["lastmod"] = given if has_all else [f"<lastmod>{text}</lastmod>" if text else "" for text in given]
         return has_all
+
+    def _made(self, keys: Sequence[object], given: Sequence[Any], bad: set[int]) -> list[str]:
+        """Return the tags of dates as Python has them."""
+        found = []
+        cleaner, newest = self._cleaner, None
+        is_plain = not cleaner.profile.date_only
+        for at, (key, value) in enumerate(zip(keys, given, strict=True)):
+            text: str | None = None
+            if type(value) is Failed:
+                bad.add(at)
+            elif at not in bad and value is not None:
+                if is_plain and type(value) is datetime and value.tzinfo is UTC and _FIRST <= value <= cleaner.now:
+                    text = value.isoformat(timespec="seconds")
+                    newest = value if newest is None or value > newest else newest
+                else:
+                    text = cleaner.lastmod(key, value)
+            found.append(f"<lastmod>{text}</lastmod>" if text else "")
+        if newest is not None:
+            cleaner.newest.see(newest, cleaner.tz)
+        return found
 
     def parts(self, *, has_all: bool) -> list[str | _Place]:
         """Return the tag as constants and columns."""
@@ -409,34 +497,33 @@ def _parsed(text: str) -> date:
 class _Words:
     """The changefreq or priority of rows: few values, each looked at once."""
 
-    def __init__(self, hook: Hook, section: Section, cleaner: Cleaner) -> None:
+    def __init__(self, hook: Hook, section: Section, cleaner: Cleaner, column: int | None) -> None:
         self._name = hook.name
         self._clean = getattr(cleaner, hook.name)
         self._silent = getattr(replace(cleaner, report=Silence(section.label)), hook.name)
         self._known: dict[Any, str | None] = {None: "", "": ""}
-        self._index: int | None = None
+        self._index = column
         self.parts: list[str | _Place] = []
         if hook.kind == "constant":
             text = self._silent(None, hook.value)
             self.parts = [f"<{hook.name}>{text}</{hook.name}>" if text else ""]
-        elif hook.kind == "expression":
-            (alias,) = hook.columns
-            self._index = list(section.hooks.columns).index(alias)
+        elif column is not None:
             self.parts = [_Place(hook.name)]
 
     def columns(self, columns: Columns, bad: set[int]) -> dict[str, Texts]:
         """Return the tags of all rows; a broken value makes its row bad."""
         if self._index is None:
             return {}
-        given = columns[self._index]
-        found = [self._known.get(value, self) for value in given]
-        for at, text in enumerate(found):
+        found = []
+        for at, value in enumerate(columns[self._index]):
+            text = self._known.get(value, self) if isinstance(value, _HASHABLE) else None
             if text is self:
-                found[at] = text = self._learn(given[at])
-            if text is None:
+                text = self._learn(value)
+            if not isinstance(text, str):
                 bad.add(at)
-                found[at] = ""
-        return {self._name: found}  # type: ignore[dict-item]
+                text = ""
+            found.append(text)
+        return {self._name: found}
 
     def _learn(self, value: Any) -> str | None:
         text = self._silent(None, value)
@@ -446,25 +533,106 @@ class _Words:
         return self._known[value]
 
 
+class _Plan(NamedTuple):
+    """What the text of a row is made of."""
+
+    addresses: Sequence[Address]
+    columns: Mapping[str, int]
+    """Where the values of a hook are that differs from row to row."""
+    links: Sequence[str | _Place]
+    default: int | None = None
+    """The address whose path without its prefix is the one for everybody else."""
+    asked: Sequence[str] = ()
+    """The hooks that objects are asked for, behind the location."""
+
+
 def compile_blocks(section: Section, cleaner: Cleaner, renderer: Renderer) -> Blocks | None:
     """Return what makes blocks of a section's rows, or None where each row has to be looked at."""
-    hooks, location = section.hooks, section.hooks.location.value
-    if hooks.path != "row" or hooks.siblings or section.has_languages_per_item or not isinstance(location, UrlFor):
+    hooks = section.hooks
+    if hooks.siblings or section.has_languages_per_item or not _are_sound(section, cleaner):
         return None
-    addresses = [_address(section, cleaner, code) for code in _spoken(section)]
-    if None in addresses or not _are_sound(section, cleaner):
-        return None
+    asked = [
+        hook.name for hook in (hooks.lastmod, hooks.changefreq, hooks.priority) if hook.kind in ("expression", "method")
+    ]
+    spoken = _spoken(section)
+    if hooks.path == "object":
+        addresses: list[Address | None] = [GivenAddress(at, cleaner) for at in range(len(spoken))]
+        columns = {name: len(spoken) + at for at, name in enumerate(asked)}
+    else:
+        addresses = [_address(renderer, cleaner, code) for code in spoken]
+        columns = {name: _column_of(section, getattr(hooks, name)) for name in asked}
     made = [address for address in addresses if address is not None]
-    links = _links(section, cleaner, made)
-    return None if links is None else Blocks(section, cleaner, renderer, made, links)
+    links = _links(section, cleaner, made) if len(made) == len(addresses) else None
+    if links is None:
+        return None
+    slow = _Asked(renderer, columns) if hooks.path == "object" else renderer
+    return Blocks(cleaner, renderer, slow, _Plan(made, columns, links.parts, links.default, asked))
+
+
+class _Asked(Renderer):
+    """A renderer of rows whose hooks have been asked already: what they gave stands behind the values."""
+
+    def __init__(self, renderer: Renderer, columns: Mapping[str, int]) -> None:
+        super().__init__(renderer.section, renderer.cleaner, renderer.fetch)
+        self._first = len(renderer.section.hooks.columns)
+        self._columns = columns
+
+    def loaded(self, rows: Sequence[Row], but: int | None = None) -> Sequence[Row]:
+        """Return the rows, which have all that belongs to them."""
+        return rows
+
+    def getter(self, name: str) -> Getter:
+        """Return the function that gives what a hook gave for a row, or raises what it raised."""
+        if name == "location":
+            languages = _spoken(self.section)
+            place = self._first + (languages.index(get_language()) if self.section.sitemap.i18n else 0)
+        elif name in self._columns:
+            place = self._first + self._columns[name]
+        else:
+            return super().getter(name)
+        return lambda values, item: _given(values[place])
+
+
+def _given(value: Any) -> Any:
+    if type(value) is Failed:
+        raise value.error
+    return value
+
+
+def _asked(get: Getter, rows: Sequence[Row]) -> list[Any]:
+    """Return what a hook gives for each row."""
+    found = []
+    for row in rows:
+        try:
+            found.append(get(row.values, row.item))
+        except Exception as error:  # user code of any kind: one bad row must not hurt the others
+            found.append(Failed(error))
+    return found
+
+
+def _unprefixed(paths: Texts) -> Texts:
+    """Return paths without the prefix of the default language."""
+    before = get_script_prefix()
+    prefix = f"{before}{settings.LANGUAGE_CODE}/"
+    return [before + path[len(prefix) :] if path.startswith(prefix) else path for path in paths]
+
+
+def _column_of(section: Section, hook: Hook) -> int:
+    (alias,) = hook.columns
+    return list(section.hooks.columns).index(alias)
 
 
 def _spoken(section: Section) -> Sequence[str | None]:
     return section.languages if section.sitemap.i18n else (None,)
 
 
-def _address(section: Section, cleaner: Cleaner, language: str | None) -> Address | None:
+def _address(renderer: Renderer, cleaner: Cleaner, language: str | None) -> Address | None:
+    section = renderer.section
     hook: Hook = section.hooks.location
+    if hook.kind == "expression" and language is None and not renderer.has_files(hook):
+        return GivenAddress(_column_of(section, hook), cleaner)
+    if not isinstance(hook.value, UrlFor):
+        return None
     position = {alias: index for index, alias in enumerate(section.hooks.columns)}
     with translation.override(language or settings.LANGUAGE_CODE):
         compiled = hook.value.compiled()
@@ -489,11 +657,19 @@ def _are_sound(section: Section, cleaner: Cleaner) -> bool:
     return not (silence.dropped or silence.warned)
 
 
-def _links(section: Section, cleaner: Cleaner, addresses: Sequence[Address]) -> list[str | _Place] | None:
-    """Return the links to the languages of a row, which all of them have; None where rows differ."""
+class _Links(NamedTuple):
+    """The links to the languages of a row, which all of them have."""
+
+    parts: Sequence[str | _Place] = ()
+    default: int | None = None
+    """The address whose path without its prefix is the one for everybody else."""
+
+
+def _links(section: Section, cleaner: Cleaner, addresses: Sequence[Address]) -> _Links | None:
+    """Return the links, None where rows differ in them."""
     sitemap, x_default = section.sitemap, section.hooks.x_default
     if not (sitemap.i18n and sitemap.alternates):
-        return []
+        return _Links()
     try:
         codes = [cleaner.hreflang(code) for code in section.languages]
     except InvalidEntry:
@@ -505,40 +681,32 @@ def _links(section: Section, cleaner: Cleaner, addresses: Sequence[Address]) -> 
     for at, (code, address) in enumerate(zip(codes, addresses, strict=True)):
         if code is not None:
             parts += [_link(code), *address.parts(_names(at, address)), '"/>']
-    if not x_default.value:
-        return parts
-    others = _x_default(section, addresses)
-    return None if others is None else [*parts, _link("x-default"), *others, '"/>']
+    return _with_x_default(section, addresses, parts) if x_default.value else _Links(parts)
 
 
-def _x_default(section: Section, addresses: Sequence[Address]) -> list[str | _Place] | None:
-    """Return the address for everybody else; nothing where there is none, None where a row has to tell it."""
-    given = section.hooks.x_default.value
-    if given is True:
-        return _without_prefix(section, addresses)
-    for at, code in enumerate(section.languages):
-        if same_language(code, given):
-            return addresses[at].parts(_names(at, addresses[at]))
-    return None
-
-
-def _without_prefix(section: Section, addresses: Sequence[Address]) -> list[str | _Place] | None:
-    """Return the address in the default language without its prefix."""
-    default = settings.LANGUAGE_CODE
-    if default not in section.languages:
+def _with_x_default(section: Section, addresses: Sequence[Address], parts: Sequence[str | _Place]) -> _Links | None:
+    """Return the links and the one for everybody else, None where a row has to tell it."""
+    given, default = section.hooks.x_default.value, settings.LANGUAGE_CODE
+    at = next((at for at, code in enumerate(section.languages) if same_language(code, given)), None)
+    if given is True and default in section.languages:
+        at = section.languages.index(default)
+    if at is None:
         return None
-    at = section.languages.index(default)
     address = addresses[at]
-    path = address.head.partition("://")[2].partition("/")[2]
-    if "/" not in path.removeprefix(get_script_prefix().lstrip("/")):
-        # The first part of the path is one of the row.
-        return None
     head, *rest = address.parts(_names(at, address))
-    return [without_language(str(head), default), *rest]
+    if given is True:
+        if isinstance(address, GivenAddress):
+            return _Links([*parts, _link("x-default"), head, _Place("x-default"), '"/>'], at)
+        path = address.head.partition("://")[2].partition("/")[2]
+        if "/" not in path.removeprefix(get_script_prefix().lstrip("/")):
+            # The first part of the path is one of the row.
+            return None
+        head = without_language(address.head, default)
+    return _Links([*parts, _link("x-default"), head, *rest, '"/>'])
 
 
 def _names(at: int, address: Address) -> list[str]:
-    return [f"{at}.{number}" for number in range(len(address.params))]
+    return [f"{at}.{number}" for number in range(len(address.literals))]
 
 
 def _link(hreflang: str) -> str:

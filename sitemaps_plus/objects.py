@@ -10,7 +10,8 @@ from django.core.paginator import EmptyPage
 from django.db.models import QuerySet
 
 from sitemaps_plus import text
-from sitemaps_plus.entries import Cleaner, Group
+from sitemaps_plus.blocks import compile_blocks
+from sitemaps_plus.entries import Block, Cleaner, Group
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.keys import as_shown
 from sitemaps_plus.plans import Page
@@ -26,6 +27,17 @@ def read_groups(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: 
     if section.paged_by == "position":
         return _by_position(section, page, renderer)
     return (group for rows in _chunks(section, page) for group in renderer.groups(rows))
+
+
+def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Block] | Iterator[Group]:
+    """Return the finished text of the items of `page`, many at a time; their groups where each has to be looked at."""
+    renderer = Renderer(section, cleaner, partial(read_rows, section))
+    blocks = None if section.makes_its_urls else compile_blocks(section, cleaner, renderer)
+    is_pairs = section.paged_by == "position" and section.sitemap.i18n
+    if blocks is None or is_pairs:
+        return read_groups(section, page, cleaner)
+    chunks = _chunks(section, page) if section.paged_by == "key" else _chunks_by_position(section, page)
+    return map(blocks.of_rows, chunks)
 
 
 def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
@@ -58,16 +70,27 @@ def _key_of(section: Section, item: Any) -> tuple[Any, ...]:
 
 
 def _by_position(section: Section, page: Page, renderer: Renderer) -> Iterator[Group]:
+    if not section.sitemap.i18n:
+        return (group for rows in _chunks_by_position(section, page) for group in renderer.groups(rows))
+    return (
+        group
+        for found in _slices(section, page)
+        for group in renderer.pair_groups([_row(section, item) for item, _ in found], [code for _, code in found])
+    )
+
+
+def _chunks_by_position(section: Section, page: Page) -> Iterator[list[Row]]:
+    return ([_row(section, item) for item in found] for found in _slices(section, page))
+
+
+def _slices(section: Section, page: Page) -> Iterator[list[Any]]:
     limit = section.urls_limit
     first = (page.number - 1) * limit
     items = section.slice()
     for start in range(first, first + limit, CHUNK):
         found = list(items[start : min(start + CHUNK, first + limit)])
-        if section.sitemap.i18n:
-            rows = [_row(section, item) for item, _ in found]
-            yield from renderer.pair_groups(rows, [language for _, language in found])
-        else:
-            yield from renderer.groups([_row(section, item) for item in found])
+        if found:
+            yield found
         if len(found) < CHUNK:
             return
 

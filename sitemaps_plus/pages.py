@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -35,7 +35,11 @@ logger = logging.getLogger("sitemaps_plus")
 
 Format = Literal["xml", "txt"]
 
-_MOST_SPLITS = 64
+Record = Callable[..., None]
+"""Called as ``record_rendering`` is: with section, page, and what the rendering found by name."""
+
+MOST_SPLITS = 64
+"""How often one page may be split in a row before it is given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,17 +77,36 @@ def render_planned(
     """Return one page and the plan that it is of, which is a new one if the page had to be split."""
     with neutral():
         plan = plan or refresh(section)
-        for _ in range(_MOST_SPLITS):
+        for _ in range(MOST_SPLITS):
             page = plan.find(number)
             try:
-                return _render(section, page, form, get_settings().STRICT if strict is None else strict), plan
+                return render_as_planned(section, page, form=form, strict=strict), plan
             except PageFull as full:
-                if section.paged_by == "position":
-                    raise PageFull(
-                        f"{full} It is paged by position; lower `limit` on {section.name}.", split_at=None
-                    ) from full
-                plan = refresh(section, split=(number, _as_key(full.split_at)))
-        raise SitemapError(f"Page {number} of the sitemap {section.label!r} does not fit after {_MOST_SPLITS} splits.")
+                plan = split_page(section, number, full)
+        raise does_not_fit(section, number)
+
+
+def render_as_planned(
+    section: Section, page: Page, *, form: Format = "xml", strict: bool | None = None, record: Record = record_rendering
+) -> Document:
+    """Return one page of a plan as it is; raise PageFull where it has to be split, PageEmpty where it has no URL.
+
+    `record` keeps what the rendering found; it is called before PageEmpty is raised.
+    """
+    with neutral():
+        return _render(section, page, form, get_settings().STRICT if strict is None else strict, record)
+
+
+def split_page(section: Section, number: int, full: PageFull) -> Plan:
+    """Return the plan with a page cut where it is full; raise PageFull where pages have no key to be cut at."""
+    if section.paged_by == "position":
+        raise PageFull(f"{full} It is paged by position; lower `limit` on {section.name}.", split_at=None) from full
+    return refresh(section, split=(number, _as_key(full.split_at)))
+
+
+def does_not_fit(section: Section, number: int) -> SitemapError:
+    """Return the error of a page that is still too large when it was split `MOST_SPLITS` times."""
+    return SitemapError(f"Page {number} of the sitemap {section.label!r} does not fit after {MOST_SPLITS} splits.")
 
 
 def render_index(site: SiteOrigin, *, label: str | None = None) -> Document:
@@ -154,14 +177,12 @@ def neutral() -> Iterator[None]:
         yield
 
 
-def _render(section: Section, page: Page, form: Format, strict: bool) -> Document:
+def _render(section: Section, page: Page, form: Format, strict: bool, record: Record) -> Document:
     report, tally = Report(section.label, strict=strict), Tally()
     cleaner = make_cleaner(section, report)
     packed = _packed(_written(section, page, form, cleaner, tally))
     if form == "xml" and section.site.is_configured:
-        record_rendering(
-            section, page, digest=packed.digest, urls=tally.urls, size=packed.size, newest=cleaner.newest.value
-        )
+        record(section, page, digest=packed.digest, urls=tally.urls, size=packed.size, newest=cleaner.newest.value)
     if not tally.urls and not (section.is_windowed and page.number == 1):
         raise PageEmpty(f"Page {page.number} of the sitemap {section.label!r} has no URLs at present.", report=report)
     return Document(
@@ -187,7 +208,7 @@ def _written(section: Section, page: Page, form: Format, cleaner: Cleaner, tally
         # Cut where the XML is: both come from the same rows.
         read = rows.read_groups if is_row_path else objects.read_groups
         return write_text(read(section, page, cleaner), limits=limits, report=cleaner.report, tally=tally)
-    text = rows.read_blocks(section, page, cleaner) if is_row_path else objects.read_groups(section, page, cleaner)
+    text = (rows if is_row_path else objects).read_blocks(section, page, cleaner)
     return write_urlset(text, prefixes=section.prefixes, limits=limits, report=cleaner.report, tally=tally)
 
 

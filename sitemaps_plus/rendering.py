@@ -73,7 +73,7 @@ class Renderer:
         """Prepare; `keeps_given` has entries carry what a template of the project may want beside their text."""
         self.section = section
         self.cleaner = cleaner
-        self._fetch = fetch
+        self.fetch = fetch
         self._keeps_given = keeps_given
         self._position = {alias: index for index, alias in enumerate(section.hooks.columns)}
         self._storages = _storages(section)
@@ -102,13 +102,8 @@ class Renderer:
 
     def pair_groups(self, rows: Sequence[Row], languages: Sequence[str]) -> Iterator[Group]:
         """Yield one group for each (row, language) pair; the pairs of a row stand together."""
-        finish, found, before, linked = self._finisher(), _Found({}), object(), [""]
-        for row, language in zip(self.loaded(rows), languages, strict=True):
-            if row.item is not before or language not in linked:
-                others = self._languages(row) if self.section.sitemap.alternates else ()
-                linked = list(dict.fromkeys([*others, language]))
-                (found,) = self._found([row], [linked])
-                before = row.item
+        finish, founds = self._finisher(), self._founds_of_pairs(self.loaded(rows), languages)
+        for (row, found, linked), language in zip(founds, languages, strict=True):
             if language in found.locs:
                 entry = _linked(finish(row, found.locs[language], ()), self._links(row, found, linked))
                 with translation.override(language):
@@ -116,12 +111,28 @@ class Renderer:
             elif language not in found.elsewhere:
                 self.cleaner.report.leave_out(row.key, "location", found.errors[language])
 
+    def _founds_of_pairs(
+        self, rows: Sequence[Row], languages: Sequence[str]
+    ) -> Iterator[tuple[Row, _Found, Sequence[str]]]:
+        """Yield the row of each pair, with its addresses and the languages that they are in."""
+        # Neighbours with the same object are one row.
+        starts = [at for at, row in enumerate(rows) if not at or row.item is not rows[at - 1].item]
+        spans = list(zip(starts, [*starts[1:], len(rows)], strict=True))
+        firsts = [rows[start] for start, _ in spans]
+        wanted = [
+            list(dict.fromkeys([*(self._languages(row) if self.section.sitemap.alternates else ()), *languages[a:b]]))
+            for row, (a, b) in zip(firsts, spans, strict=True)
+        ]
+        for row, (start, end), found, linked in zip(firsts, spans, self._found(firsts, wanted), wanted, strict=True):
+            for _ in range(start, end):
+                yield row, found, linked
+
     def members(self, clusters: Iterable[Any]) -> Iterator[Member]:
         """Yield the rows of `clusters` that have an address, in the order of the key."""
         cluster, row, language = (self._position[alias] for alias in self.section.hooks.siblings)
         column = self.section.hooks.hreflang.columns[self.section.hooks.siblings[0]].expression.name
         # Each row reports for itself, on its own page.
-        silent = Renderer(self.section, replace(self.cleaner, report=Silence(self.section.label)), self._fetch)
+        silent = Renderer(self.section, replace(self.cleaner, report=Silence(self.section.label)), self.fetch)
         given = list(clusters)
         for start in range(0, len(given), _CLUSTERS):
             wanted = self.section.queryset().filter(**{f"{column}__in": given[start : start + _CLUSTERS]})
@@ -130,8 +141,8 @@ class Renderer:
 
     def _addresses(self, wanted: QuerySet[Any]) -> Iterator[tuple[Row, str, Any]]:
         """Yield rows of one language each, with their address and what they give for ``x-default``."""
-        rows = self.loaded(list(self._fetch(wanted)), but=self._position[self.section.hooks.siblings[0]])
-        x_default = self._getter("x_default")
+        rows = self.loaded(list(self.fetch(wanted)), but=self._position[self.section.hooks.siblings[0]])
+        x_default = self.getter("x_default")
         for row, found in zip(rows, self._found(rows, [self._languages(row) for row in rows]), strict=True):
             for loc in found.locs.values():
                 yield row, loc, self._value(row, "x_default", x_default)
@@ -151,11 +162,16 @@ class Renderer:
                 one[index] = loaded
         return [Row(row.key, one, row.item) for row, one in zip(rows, values, strict=True)]
 
-    def _getter(self, name: str) -> Getter:
+    def getter(self, name: str) -> Getter:
+        """Return the function that gives a hook's value for one row, in the language now active."""
         hook: Hook = getattr(self.section.hooks, name)
         getter = hook.getter(self._position)
         files = [self._position[alias] for alias in hook.columns if alias in self._storages]
         return self._with_urls(getter, files) if files else getter
+
+    def has_files(self, hook: Hook) -> bool:
+        """Return whether a hook has columns that are files, in whose place hooks see URLs."""
+        return any(alias in self._storages for alias in hook.columns)
 
     def _with_urls(self, getter: Getter, files: Sequence[int]) -> Getter:
         """Return a getter that sees the URL of a file in place of its name."""
@@ -171,7 +187,7 @@ class Renderer:
 
     def _plain(self, rows: Sequence[Row]) -> Iterator[Group]:
         finish, add_media = self._finisher(), self.media_adder()
-        location = self._getter("location")
+        location = self.getter("location")
         for row in rows:
             loc = self._loc(row, location)
             if loc is not None:
@@ -205,7 +221,7 @@ class Renderer:
 
     def media_adder(self) -> Callable[[Row, Entry, str | None], Entry]:
         """Return the function that adds images, videos, news and given links, in the language now active."""
-        getters = [(hook.name, self._getter(hook.name)) for hook in self.section.hooks.media]
+        getters = [(hook.name, self.getter(hook.name)) for hook in self.section.hooks.media]
         deprecated = self.section.emit_deprecated
         if not getters and not self._keeps_given:
             return lambda row, entry, language: entry
@@ -232,7 +248,7 @@ class Renderer:
         try:
             if asks_each_item(self.section.sitemap):
                 return languages_in(self.section.sitemap.get_languages_for_item(row.item))
-            return known_languages(languages_in(self._getter("languages")(row.values, row.item)))
+            return known_languages(languages_in(self.getter("languages")(row.values, row.item)))
         except Exception as error:  # user code of any kind
             name = "get_languages_for_item" if asks_each_item(self.section.sitemap) else "languages"
             self.cleaner.report.leave_out(row.key, name, error)
@@ -243,7 +259,7 @@ class Renderer:
         results = [_Found(dict.fromkeys(languages, "")) for languages in wanted]
         for language in dict.fromkeys(code for languages in wanted for code in languages):
             with translation.override(language):
-                location = self._getter("location")
+                location = self.getter("location")
                 for row, languages, found in zip(rows, wanted, results, strict=True):
                     if language in languages:
                         self._find(row, location, language, found)
@@ -280,7 +296,7 @@ class Renderer:
         if not (sitemap.i18n and sitemap.alternates):
             return ()
         hrefs = found.hrefs(languages)
-        others = x_default_of(self._value(row, "x_default", self._getter("x_default")), hrefs)
+        others = x_default_of(self._value(row, "x_default", self.getter("x_default")), hrefs)
         if others is not None:
             hrefs["x-default"] = others
         return self.cleaner.links(row.key, hrefs.items())
@@ -301,7 +317,7 @@ class Renderer:
         """Return the function that adds the optional parts to an address."""
         hooks = self.section.hooks
         parts = [
-            (hook.name, self._getter(hook.name), getattr(self.cleaner, hook.name))
+            (hook.name, self.getter(hook.name), getattr(self.cleaner, hook.name))
             for hook in (hooks.lastmod, hooks.changefreq, hooks.priority)
             if hook.kind != "missing"
         ]

@@ -29,7 +29,7 @@ def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Bloc
     blocks = compile_blocks(section, cleaner, renderer)
     if blocks is None or has_multivalued_join(page.rows(section).annotate(**section.hooks.columns)):
         return read_groups(section, page, cleaner)
-    return map(blocks.block, _chunks(section, page, blocks.select))
+    return map(blocks.of_records, _chunks(section, page, blocks.select))
 
 
 def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:

@@ -1,19 +1,22 @@
 """Many rows at once: the same bytes, reports and dates as row by row, whatever the rows hold."""
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
 import pytest
+from django.contrib import sitemaps as contrib
 from django.db import connection
 from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
+from django.utils.translation import get_language
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from samples import SITE, make_products, section_of
-from sitemaps_plus import Image, ModelSitemap, PerLanguage, Related, UrlFor
+from sitemaps_plus import Image, ModelSitemap, PerLanguage, Related, UrlFor, objects
 from sitemaps_plus.blocks import compile_blocks
 from sitemaps_plus.entries import Block
 from sitemaps_plus.pages import make_cleaner, neutral, render_page
@@ -86,10 +89,71 @@ SITEMAPS = {
     "bare": sitemap(location=UrlFor("bare", value=SLUG)),
     "computed": sitemap(location=UrlFor("str", value=Concat(SLUG, Value("-"), "locale"))),
     "expression": sitemap(location=UrlFor("words", value=SLUG)),
+    "column": sitemap(location=SLUG),
+    "path column": sitemap(location=Concat(Value("/"), SLUG, Value("/"), output_field=CharField())),
     "languages": sitemap(location=UrlFor("str", value=SLUG), i18n=True, alternates=True, x_default=True),
     "per language": sitemap(location=UrlFor("str", value=OF_LANGUAGE), i18n=True, alternates=True, x_default="de"),
     "unlinked": sitemap(location=UrlFor("bare", value=OF_LANGUAGE), i18n=True),
     "images": sitemap(location=UrlFor("str", value=SLUG), images=[Image(loc=F("fallback"))], i18n=True),
+}
+
+
+class ByMethod(ModelSitemap):
+    queryset = Leaflet.objects.all()
+
+    def location(self, item: Leaflet) -> Any:
+        if item.slug == "silent":
+            raise LookupError("no address")
+        return {"x-1": None, "7": 7, "tea": f"{SITE.origin}/tea/"}.get(item.slug, f"/{get_language()}/{item.slug}")
+
+    def lastmod(self, item: Leaflet) -> Any:
+        moment = item.updated_at
+        if item.slug_de == "a":
+            raise LookupError("no date")
+        return {
+            "b": moment and moment.replace(tzinfo=None),
+            "x-1": "2026-01-01",
+            "tea": moment and moment.date(),
+            "7": moment and 1 < moment.year < 9999 and moment.astimezone(timezone(timedelta(hours=5, minutes=30))),
+        }.get(item.slug_de or "", moment)
+
+    def changefreq(self, item: Leaflet) -> Any:
+        return {"daily": "daily", "often": ["often"]}.get(item.locale)
+
+    def priority(self, item: Leaflet) -> Any:
+        return {"0.5": 0.5, "2": Decimal(2), "/a.jpg": {}}.get(item.fallback)
+
+
+class OfDjango(contrib.Sitemap):
+    def items(self) -> Any:
+        return Leaflet.objects.order_by("pk")
+
+    location, lastmod = ByMethod.location, ByMethod.lastmod
+    changefreq, priority = ByMethod.changefreq, ByMethod.priority
+
+
+def method(base: Any = ByMethod, **attributes: Any) -> Any:
+    return type("Made", (base,), attributes)
+
+
+def images(self: Any, item: Leaflet) -> Any:
+    if item.locale == "often":
+        raise LookupError("no images")
+    return [Image(loc=item.fallback)] if item.fallback else None
+
+
+OBJECTS = {
+    "methods": ByMethod,
+    "one method": method(location=UrlFor("str", value=SLUG), lastmod=F("updated_at"), priority=0.3),
+    "languages": method(i18n=True, alternates=True, x_default=True),
+    "default language": method(i18n=True, alternates=True, x_default="pt-br", languages=["de", "pt-br"]),
+    "no links": method(i18n=True, lastmod=date(2026, 1, 1)),
+    "images": method(images=images),
+    "images in languages": method(images=images, i18n=True),
+    "django": OfDjango,
+    "django in languages": method(OfDjango, i18n=True, alternates=True, x_default=True),
+    "list": method(OfDjango, items=lambda self: list(Leaflet.objects.order_by("-pk"))),
+    "any host": method(cross_submission="both are verified"),
 }
 
 
@@ -140,6 +204,55 @@ def test_a_page_is_the_same_in_blocks_and_row_by_row(name: str, given_rows: list
         validate(by_row[0])
 
 
+@pytest.mark.parametrize("name", OBJECTS)
+@given(given_rows=st.lists(rows, min_size=1, max_size=8))
+@example(given_rows=[{"slug": "a", "slug_de": "a"}, {"slug": "a", "locale": "often"}, {"slug": "silent"}])
+def test_a_page_is_the_same_in_blocks_and_object_by_object(name: str, given_rows: list[Any]) -> None:
+    Leaflet.objects.all().delete()
+    Leaflet.objects.bulk_create(Leaflet(**row) for row in given_rows)
+    section = section_of(OBJECTS[name], "leaflets")
+
+    by_object = rendered(section, objects.read_groups)
+
+    assert rendered(section, objects.read_blocks) == by_object
+    if isinstance(by_object[0], bytes) and by_object[2][3]:
+        validate(by_object[0])
+
+
+@pytest.mark.parametrize("name", [name for name in OBJECTS if name != "django in languages"])
+def test_objects_come_in_blocks_too(name: str) -> None:
+    Leaflet.objects.create(slug="a")
+    section = section_of(OBJECTS[name], "leaflets")
+    (page,) = refresh(section, force=True).pages
+
+    with neutral():
+        found = list(objects.read_blocks(section, page, make_cleaner(section, Report("leaflets"))))
+
+    assert [type(one) for one in found] == [Block]
+
+
+def test_each_hook_is_asked_once_for_each_object() -> None:
+    asked: list[tuple[str, int]] = []
+
+    class Asking(ByMethod):
+        def location(self, item: Leaflet) -> Any:
+            asked.append(("location", item.pk))
+            return super().location(item)
+
+        def lastmod(self, item: Leaflet) -> Any:
+            if isinstance(item, Leaflet):  # not what looks for a column
+                asked.append(("lastmod", item.pk))
+            return super().lastmod(item)
+
+    Leaflet.objects.bulk_create(Leaflet(slug=slug) for slug in ["a", "ä", "silent", "7"])
+
+    render_page(section_of(Asking, "leaflets"), 1, strict=False)
+
+    assert sorted(asked) == sorted(
+        (hook, slug) for hook in ("location", "lastmod") for slug in ["a", "ä", "silent", "7"]
+    )
+
+
 @pytest.fixture(autouse=True)
 def _three_languages(settings: Any) -> None:
     settings.LANGUAGES = LANGUAGES
@@ -160,7 +273,7 @@ def test_what_is_declared_plainly_comes_in_blocks(name: str) -> None:
     "attributes",
     [
         {"location": UrlFor("words", value=SLUG)},
-        {"location": SLUG},
+        {"location": SLUG, "i18n": True},
         {"lastmod": "no date"},
         {"changefreq": "often"},
         {"priority": 7},

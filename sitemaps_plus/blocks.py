@@ -36,7 +36,7 @@ Columns = Sequence[Sequence[Any]]
 # What a chunk of values, a line each, may not hold: characters that a path has in another form.
 _ODD = re.compile(r"[^-A-Za-z0-9_.~\n]")
 _ODD_IN_SLUG = re.compile(r"[^-A-Za-z0-9_\n]")
-_ODD_IN_PATH = re.compile(r"[^-A-Za-z0-9_.~/\n]")
+_ODD_IN_PATH = re.compile(r"[^-A-Za-z0-9_.~/\n]|(?<=\n)//|/\.")
 _ODD_IN_NUMBER = re.compile(r"[^0-9\n]")
 # By the class itself: a child may have another expression.
 _ODD_BY_CONVERTER: dict[type, re.Pattern[str]] = {
@@ -112,17 +112,25 @@ class GivenAddress(Address):
     def columns(self, values: Columns, bad: set[int]) -> list[Texts]:
         """Return the texts of the paths, as they stand in XML; `bad` gets the rows that have none here."""
         given = values[self._column]
-        if self._are_plain(given) and max(map(len, given), default=0) <= self._room:
-            return [given]
-        return [[self._path(value, at, bad) for at, value in enumerate(given)]]
+        texts = self._with_odd(given, bad)
+        if texts is None:
+            return [[self._path(value, at, bad) for at, value in enumerate(given)]]
+        if max(map(len, texts), default=0) > self._room:
+            bad.update(at for at, text in enumerate(texts) if len(text) > self._room)
+        return [texts]
 
-    def _are_plain(self, given: Sequence[Any]) -> bool:
+    def _with_odd(self, given: Sequence[Any], bad: set[int]) -> list[str] | None:
+        """Return plain paths as they are and the others looked at; None where they are not all paths."""
         try:
             lines = "\n" + "\n".join(given)
         except TypeError:
-            return False
-        are_paths = lines.count("\n") == lines.count("\n/") == len(given)
-        return are_paths and "\n//" not in lines and "/." not in lines and not _ODD_IN_PATH.search(lines)
+            return None
+        if not lines.count("\n") == lines.count("\n/") == len(given):
+            return None
+        texts = list(given)
+        for at in _lines(_ODD_IN_PATH, lines):
+            texts[at - 1] = self._path(given[at - 1], at - 1, bad)
+        return texts
 
     def _path(self, value: Any, at: int, bad: set[int]) -> str:
         try:
@@ -148,14 +156,20 @@ def _texts(param: Param, values: Sequence[Any], bad: set[int]) -> Texts:
         return [_text(param, value, at, bad) for at, value in enumerate(values)]
     if joined.count("\n") != len(texts) - 1 or not _has_names(joined):
         return [_text(param, value, at, bad) for at, value in enumerate(values)]
-    line = last = 0
-    for found in odd.finditer(joined):
-        passed = joined.count("\n", last, found.start())
-        if passed or not last:
-            line += passed
-            texts[line] = _text(param, values[line], line, bad)
-        last = found.start()
+    for line in _lines(odd, joined):
+        texts[line] = _text(param, values[line], line, bad)
     return texts
+
+
+def _lines(pattern: re.Pattern[str], text: str) -> Iterator[int]:
+    """Yield the numbers of the lines, from 0 on, in which something is found, each once."""
+    line, last, told = 0, 0, -1
+    for found in pattern.finditer(text):
+        line += text.count("\n", last, found.start())
+        last = found.start()
+        if line != told:
+            yield line
+        told = line
 
 
 def _has_names(joined: str) -> bool:

@@ -55,8 +55,8 @@ def _chunks(section: Section, page: Page) -> Iterator[list[Row]]:
 
 
 def _rows(section: Section, items: Sequence[Any]) -> list[Row]:
-    columns = section.hooks.columns
-    keys = [_key_of(section, item) for item in items]
+    columns, names = list(section.hooks.columns), section.key.names
+    keys = [tuple([getattr(item, name) for name in names]) for item in items]
     # A join to several rows gives the same key more than once: the first one counts.
     return [
         Row(as_shown(key), [getattr(item, alias) for alias in columns], item)

@@ -12,6 +12,7 @@ One pipeline, imports upward only::
     origin  keys  sections  models                 one section of one site; state; scheme and host
     plans  freshness  paging                       plan: which rows on which page, which pages changed
     writer  rendering  rows  objects               render: entries to bytes; the row path; the object path
+    columns  patterns  blocks                      render: many rows at a time
     overrides  templated                           render: a template of the project in the writer's place
     pages                                          THE pipeline: (site, section, number) -> document
     stores/  build                                 keep and deliver files

@@ -32,7 +32,7 @@ def read_groups(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: 
 def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Block] | Iterator[Group]:
     """Return the finished text of the items of `page`, many at a time; their groups where each has to be looked at."""
     renderer = Renderer(section, cleaner, partial(read_rows, section))
-    blocks = None if section.makes_its_urls else compile_blocks(section, cleaner, renderer)
+    blocks = None if section.makes_its_urls else compile_blocks(cleaner, renderer)
     is_pairs = section.paged_by == "position" and section.sitemap.i18n
     if blocks is None or is_pairs:
         return read_groups(section, page, cleaner)

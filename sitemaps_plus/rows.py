@@ -26,7 +26,7 @@ def read_groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Grou
 def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Block] | Iterator[Group]:
     """Return the finished text of the rows of `page`, many at a time; their groups where rows have to be looked at."""
     renderer = Renderer(section, cleaner, partial(read_rows, section))
-    blocks = compile_blocks(section, cleaner, renderer)
+    blocks = compile_blocks(cleaner, renderer)
     if blocks is None or has_multivalued_join(page.rows(section).annotate(**section.hooks.columns)):
         return read_groups(section, page, cleaner)
     return map(blocks.of_records, _chunks(section, page, blocks.select))

@@ -259,7 +259,7 @@ def _three_languages(settings: Any) -> None:
 def blocks_of(section: Section) -> Any:
     with neutral():
         cleaner = make_cleaner(section, Report(section.label))
-        return compile_blocks(section, cleaner, Renderer(section, cleaner, partial(read_rows, section)))
+        return compile_blocks(cleaner, Renderer(section, cleaner, partial(read_rows, section)))
 
 
 @pytest.mark.parametrize("name", [name for name in SITEMAPS if name != "expression"])

@@ -1,0 +1,151 @@
+"""Compile what a class declares into the text of a row: constants, and the columns between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from django.conf import settings
+from django.urls import get_script_prefix
+from django.utils import translation
+
+from sitemaps_plus.columns import Address, GivenAddress, Place
+from sitemaps_plus.entries import Cleaner, Newest
+from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.hooks import Hook
+from sitemaps_plus.languages import same_language, without_language
+from sitemaps_plus.rendering import Renderer
+from sitemaps_plus.reports import Silence
+from sitemaps_plus.sections import Section
+from sitemaps_plus.url_for import UrlFor
+
+
+class Pattern(NamedTuple):
+    """What the text of a row is made of."""
+
+    addresses: Sequence[Address]
+    columns: Mapping[str, int]
+    """Where the values of a hook are that differs from row to row."""
+    links: Sequence[str | Place]
+    default: int | None = None
+    """The address whose path without its prefix is the one for everybody else."""
+    asked: Sequence[str] = ()
+    """The hooks that objects are asked for, behind the location."""
+
+
+def compile_pattern(cleaner: Cleaner, renderer: Renderer) -> Pattern | None:
+    """Return what the text of a section's rows is made of, None where each row has to be looked at."""
+    section, hooks = renderer.section, renderer.section.hooks
+    if hooks.siblings or section.has_languages_per_item or not _are_sound(section, cleaner):
+        return None
+    named = (hooks.lastmod, hooks.changefreq, hooks.priority)
+    asked = [hook.name for hook in named if hook.kind in ("expression", "method")]
+    spoken = spoken_in(section)
+    if hooks.path == "object":
+        addresses: list[Address | None] = [GivenAddress(at, cleaner) for at in range(len(spoken))]
+        columns = {name: len(spoken) + at for at, name in enumerate(asked)}
+    else:
+        addresses = [_address(renderer, cleaner, code) for code in spoken]
+        columns = {name: _column_of(section, getattr(hooks, name)) for name in asked}
+    made = [address for address in addresses if address is not None]
+    links = _links(section, cleaner, made) if len(made) == len(addresses) else None
+    return None if links is None else Pattern(made, columns, links.parts, links.default, asked)
+
+
+def _address(renderer: Renderer, cleaner: Cleaner, language: str | None) -> Address | None:
+    section = renderer.section
+    hook: Hook = section.hooks.location
+    if hook.kind == "expression" and language is None and not renderer.has_files(hook):
+        return GivenAddress(_column_of(section, hook), cleaner)
+    if not isinstance(hook.value, UrlFor):
+        return None
+    position = {alias: index for index, alias in enumerate(section.hooks.columns)}
+    with translation.override(language or settings.LANGUAGE_CODE):
+        compiled = hook.value.compiled()
+    if compiled is None:
+        return None
+    indices = [position.get(hook.aliases[param.position]) for param in compiled.params]
+    if None in indices:
+        return None
+    wanted = [index for index in indices if index is not None]
+    return Address(str(cleaner.scope.origin), compiled, wanted, cleaner.profile.max_loc)
+
+
+def _are_sound(section: Section, cleaner: Cleaner) -> bool:
+    """Return whether nothing is to be said of the constants: else it is said of each row."""
+    silence = Silence(section.label)
+    silent = replace(cleaner, report=silence, newest=Newest())
+    for hook in (section.hooks.lastmod, section.hooks.changefreq, section.hooks.priority):
+        if hook.kind == "declared":
+            return False
+        if hook.kind == "constant":
+            getattr(silent, hook.name)(None, hook.value)
+    return not (silence.dropped or silence.warned)
+
+
+class _Links(NamedTuple):
+    """The links to the languages of a row, which all of them have."""
+
+    parts: Sequence[str | Place] = ()
+    default: int | None = None
+    """The address whose path without its prefix is the one for everybody else."""
+
+
+def _links(section: Section, cleaner: Cleaner, addresses: Sequence[Address]) -> _Links | None:
+    """Return the links, None where rows differ in them."""
+    sitemap, x_default = section.sitemap, section.hooks.x_default
+    if not (sitemap.i18n and sitemap.alternates):
+        return _Links()
+    try:
+        codes = [cleaner.hreflang(code) for code in section.languages]
+    except InvalidEntry:
+        return None
+    linked = [code for code in codes if code is not None]
+    if len(linked) != len(set(linked)) or x_default.kind not in ("missing", "constant"):
+        return None
+    parts: list[str | Place] = []
+    for at, (code, address) in enumerate(zip(codes, addresses, strict=True)):
+        if code is not None:
+            parts += [_link(code), *address.parts(names_of(at, address)), '"/>']
+    return _with_x_default(section, addresses, parts) if x_default.value else _Links(parts)
+
+
+def _with_x_default(section: Section, addresses: Sequence[Address], parts: Sequence[str | Place]) -> _Links | None:
+    """Return the links and the one for everybody else, None where a row has to tell it."""
+    given, default = section.hooks.x_default.value, settings.LANGUAGE_CODE
+    at = next((at for at, code in enumerate(section.languages) if same_language(code, given)), None)
+    if given is True and default in section.languages:
+        at = section.languages.index(default)
+    if at is None:
+        return None
+    address = addresses[at]
+    head, *rest = address.parts(names_of(at, address))
+    if given is True:
+        if isinstance(address, GivenAddress):
+            return _Links([*parts, _link("x-default"), head, Place("x-default"), '"/>'], at)
+        path = address.head.partition("://")[2].partition("/")[2]
+        if "/" not in path.removeprefix(get_script_prefix().lstrip("/")):
+            # The first part of the path is one of the row.
+            return None
+        head = without_language(address.head, default)
+    return _Links([*parts, _link("x-default"), head, *rest, '"/>'])
+
+
+def _column_of(section: Section, hook: Hook) -> int:
+    (alias,) = hook.columns
+    return list(section.hooks.columns).index(alias)
+
+
+def spoken_in(section: Section) -> Sequence[str | None]:
+    """Return the languages of a section, None alone where it has no URLs for each."""
+    return section.languages if section.sitemap.i18n else (None,)
+
+
+def names_of(at: int, address: Address) -> list[str]:
+    """Return the names of the columns of an address."""
+    return [f"{at}.{number}" for number in range(len(address.literals))]
+
+
+def _link(hreflang: str) -> str:
+    return f'<xhtml:link rel="alternate" hreflang="{hreflang}" href="'

@@ -11,6 +11,7 @@ from django.urls import get_script_prefix
 
 from sitemaps_plus.codes import check_hreflang
 from sitemaps_plus.conf import get_settings
+from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.text import shown
 
 _CODE = re.compile(r"[A-Za-z0-9]+(?:[-_@][A-Za-z0-9]+)*")
@@ -23,8 +24,16 @@ def hreflang_of(language: str) -> str | None:
     ``SITEMAPS_PLUS["HREFLANG"]`` goes first: ``{"es-419": "es"}``; None there means that the language has none. Raises
     InvalidEntry for a code that search engines do not know (G-HRF).
     """
-    code = get_settings().HREFLANG.get(language, language)
-    return None if code is None else check_hreflang(code)
+    given = get_settings().HREFLANG
+    # What is no dict the check E002 tells.
+    code: Any = given.get(language, language) if isinstance(given, Mapping) else language
+    if code is None:
+        return None
+    found = check_hreflang(code) if isinstance(code, str) else None
+    if found is None or (found == "x-default" and not same_language(language, found)):
+        said = f'SITEMAPS_PLUS["HREFLANG"] has {shown(code)} for {shown(language)}; give a code such as "es", or None.'
+        raise InvalidEntry("E-HREFLANG-LANG", said)
+    return found
 
 
 def languages_in(given: Any) -> list[str]:

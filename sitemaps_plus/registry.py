@@ -12,8 +12,10 @@ from django.contrib import sitemaps as contrib
 from django.db.models import Model
 
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound
-from sitemaps_plus.hooks import read_hooks
+from sitemaps_plus.hooks import is_constant, read_hooks
+from sitemaps_plus.languages import languages_in
 from sitemaps_plus.sitemaps import ModelSitemap, NewsSitemap
+from sitemaps_plus.text import shown
 
 _LABEL = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _ENDS_LIKE_A_PAGE = re.compile(r"(?:.*-)?[0-9]+")
@@ -126,6 +128,7 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
         )
     if isinstance(sitemap, type):
         _check_arguments(sitemap)
+    _check_languages(cls)
     hooks = read_hooks(sitemap)
     queryset_is_known = issubclass(cls, (ModelSitemap, contrib.GenericSitemap))
     expressions = [hook.name for hook in (*hooks.shown, hooks.changed) if hook.kind in ("expression", "declared")]
@@ -136,6 +139,20 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
         )
     if issubclass(cls, ModelSitemap):
         _check_rows(cls, sitemap.queryset)
+
+
+def _check_languages(cls: type) -> None:
+    given = inspect.getattr_static(cls, "languages", None)
+    # What runs, or what the database computes, only rows can tell.
+    if callable(given) or hasattr(type(given), "__get__") or not is_constant(given):
+        return
+    try:
+        languages_in(given)
+    except (TypeError, ValueError) as error:
+        raise InvalidSitemap(
+            f'{cls.__name__}.languages is {shown(given)}; give a list of codes, as in languages = ["en", "de"], or '
+            "leave it out for all of LANGUAGES."
+        ) from error
 
 
 def _check_rows(cls: type[ModelSitemap], queryset: Any) -> None:

@@ -14,6 +14,7 @@ from django.utils.translation import get_language
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.hooks import Column, Declared, Expression, Reader, attempt
 from sitemaps_plus.languages import same_language
+from sitemaps_plus.text import shown
 
 _PARENT = "_sitemap_parent"
 _LANGUAGE = "_sitemap_language"
@@ -43,13 +44,20 @@ class Related:
     def __post_init__(self) -> None:
         """Raise InvalidSitemap for what the database cannot compute."""
         parts = self._expressions()
-        if not parts or any(isinstance(part, Column) and part.load for part in parts):
+        if not isinstance(self.relation, str) or not parts or any(_is_loaded(part) for part in parts):
             raise InvalidSitemap(
-                f"Related({self.relation!r}, {self.value!r}): give a value or an expression of the related model's "
-                "columns, as in Related('photos', Image(loc=F('file')))."
+                f"Related({self.relation!r}, {self.value!r}): give the name of a relation, and a value or an expression "
+                "of the related model's columns, as in Related('photos', Image(loc=F('file')))."
             )
+        if self.language is not None and not isinstance(self.language, Expression):
+            raise self._wrong("language", "an expression of the related model, as in language=F('language_code')")
+        if self.filter is not None and not getattr(self.filter, "conditional", False):
+            raise self._wrong("filter", "a condition, as in filter=Q(is_public=True)")
+        names = [self.order_by] if isinstance(self.order_by, str | Expression) else self.order_by
+        if not isinstance(names, list | tuple) or not all(isinstance(name, str | Expression) for name in names):
+            raise self._wrong("order_by", "names of columns, as in order_by=('position', '-id')")
         if not isinstance(self.order_by, str):
-            object.__setattr__(self, "order_by", tuple(self.order_by))
+            object.__setattr__(self, "order_by", tuple(names))
 
     @property
     def is_per_language(self) -> bool:
@@ -76,6 +84,15 @@ class Related:
             return made[0] if made else None
 
         return make
+
+    @property
+    def gives_many(self) -> bool:
+        """Whether a list comes out, of which one field cannot make anything."""
+        return self.language is None or isinstance(self.value, Declared)
+
+    def _wrong(self, name: str, remedy: str) -> InvalidSitemap:
+        given = f"{name}={shown(getattr(self, name))}"
+        return InvalidSitemap(f"Related({self.relation!r}, ..., {given}): give {remedy}.")
 
     def _expressions(self) -> list[Any]:
         if isinstance(self.value, Declared) and not isinstance(self.value, type):
@@ -178,6 +195,10 @@ def _accessor(relation: Any) -> str | None:
 
 def _names(order_by: str | Sequence[str]) -> tuple[str, ...]:
     return (order_by,) if isinstance(order_by, str) else tuple(order_by)
+
+
+def _is_loaded(part: Any) -> bool:
+    return isinstance(part, Column) and part.load is not None
 
 
 def _is_needed(column: Any, reader: Reader) -> bool:

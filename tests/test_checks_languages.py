@@ -73,6 +73,14 @@ def test_e002_a_map_of_languages_that_cannot_work_is_found(value: Any, settings:
     assert 'SITEMAPS_PLUS["HREFLANG"]' in text
 
 
+@pytest.mark.parametrize("value", [["es"], "es", {"de": 5}, {"de": ["es"]}, {"de": "x-default"}])
+def test_e002_is_told_beside_a_section_with_languages(value: Any, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com", "HREFLANG": value}
+    register("pages", type("Pages", (Sitemap,), {"i18n": True, "alternates": True}))
+
+    assert "E002" in [id for id, _ in said()]
+
+
 @pytest.mark.parametrize(
     "hooks",
     [

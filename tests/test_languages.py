@@ -30,6 +30,21 @@ def test_h08_a_language_that_search_engines_do_not_know_needs_another_hreflang(s
     assert hreflang_of("en") == "en-GB"
 
 
+@pytest.mark.parametrize("value", ["x-default", "X-Default", 5, ["es"], {"es": "es"}])
+def test_a_language_cannot_be_mapped_to_what_is_no_language(value: Any, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"HREFLANG": {"de": value}}
+
+    with pytest.raises(InvalidEntry, match=r"HREFLANG.* for 'de'; give a code .*E-HREFLANG-LANG"):
+        hreflang_of("de")
+
+
+@pytest.mark.parametrize("value", [["es"], "es", 5])
+def test_a_map_that_is_no_dict_maps_nothing(value: Any, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"HREFLANG": value}
+
+    assert hreflang_of("de") == "de"
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

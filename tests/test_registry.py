@@ -133,6 +133,20 @@ def test_a_forgotten_label_is_refused_at_once():
             pass
 
 
+@pytest.mark.parametrize("base", [Products, ContribPages])
+@pytest.mark.parametrize("given", [5, True, [("en", "English")], ["en", 5], "en/de"])
+def test_languages_that_are_no_codes_are_refused(base, given):
+    with pytest.raises(InvalidSitemap, match=r"Made\.languages is .*; give a list of codes"):
+        register("made", type("Made", (base,), {"languages": given}))
+
+
+@pytest.mark.parametrize("given", [None, ["en", "de"], ("en",), property(lambda self: 5), lambda self, item: ["en"]])
+def test_languages_are_codes_or_made_for_each_row(given):
+    register("made", type("Made", (Products,), {"languages": given}))
+
+    assert "made" in registry
+
+
 def test_a_bad_label_is_refused_before_the_class_is_made():
     with pytest.raises(InvalidSitemap, match="cannot be a label"):
         register("No")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
-from django.db.models import CharField, F, Q, Value
+from django.db.models import CharField, Exists, F, OuterRef, Q, Value
 from django.db.models.functions import Concat, Upper
 from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
@@ -191,9 +191,38 @@ def test_a_relation_to_one_row_is_written_as_an_expression() -> None:
         find_relation(Photo, "product")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "remedy"),
+    [
+        ({"filter": {"ok": True}}, "a condition, as in filter=Q"),
+        ({"filter": F("ok")}, "a condition, as in filter=Q"),
+        ({"order_by": 5}, "names of columns"),
+        ({"order_by": [5]}, "names of columns"),
+        ({"order_by": {"position": 1}}, "names of columns"),
+        ({"language": "en"}, "an expression of the related model"),
+        ({"language": PerLanguage("slug_{}")}, "an expression of the related model"),
+    ],
+)
+def test_what_the_database_cannot_filter_or_sort_by_is_refused(wrong: Any, remedy: str) -> None:
+    (name,) = wrong
+
+    with pytest.raises(InvalidSitemap, match=rf"Related\('photos', \.\.\., {name}=.*: give {remedy}"):
+        Related("photos", Image(loc=F("file")), **wrong)
+
+
+@pytest.mark.usefixtures("two_products")
+def test_expressions_sort_and_filter_too() -> None:
+    has_notes = Exists(Note.objects.filter(product=OuterRef("product")))
+
+    for order in (F("file").desc(), [F("file").desc()]):
+        made = sitemap(images=Related("photos", Image(loc=F("file")), filter=~has_notes, order_by=order))
+
+        assert images(render(made))[0] == ["b.jpg", "a.jpg"]
+
+
 @pytest.mark.parametrize("value", ["file", Image(loc="/a.jpg"), Image, None, Related("photos", F("file"))])
 def test_a_value_without_columns_of_the_other_model_is_an_error(value: Any) -> None:
-    with pytest.raises(InvalidSitemap, match="give a value or an expression of the related model's columns"):
+    with pytest.raises(InvalidSitemap, match="give the name of a relation, and a value or an expression"):
         Related("photos", value)
 
 

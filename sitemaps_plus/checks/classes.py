@@ -11,6 +11,7 @@ from django.contrib import sitemaps as contrib
 from django.db.models import Model, QuerySet
 
 from sitemaps_plus.hooks import Declared, Expression
+from sitemaps_plus.languages import languages_in
 from sitemaps_plus.registry import registry
 from sitemaps_plus.sitemaps import ModelSitemap, Sitemap
 
@@ -58,7 +59,7 @@ def languages_of_rows(sitemap: Any) -> Sequence[str]:
     given = declared(sitemap, "languages", ())
     if isinstance(given, Expression | Declared):
         return ()
-    return [code for code, _ in settings.LANGUAGES] if given is None else given
+    return [code for code, _ in settings.LANGUAGES] if given is None else languages_in(given)
 
 
 def values_of(sitemap: Any, hook: str) -> Iterator[Any]:

@@ -89,4 +89,5 @@ def _check_relations(sitemap: Any) -> Found:
 def _relations(sitemap: Any) -> list[Related]:
     loads = (column.load for column in read_hooks(sitemap).columns.values() if isinstance(column, Column))
     owners = (getattr(load, "__self__", None) for load in loads)
-    return list(dict.fromkeys(owner for owner in owners if isinstance(owner, Related)))
+    # By identity: what is declared need not be hashable.
+    return list({id(owner): owner for owner in owners if isinstance(owner, Related)}.values())

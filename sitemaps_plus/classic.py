@@ -21,6 +21,7 @@ from django.utils.http import http_date
 
 from sitemaps_plus.addresses import Origin, Scope, normalize
 from sitemaps_plus.dates import as_datetime, format_date
+from sitemaps_plus.declared import keep_broken
 from sitemaps_plus.entries import MAX_URLS, Cleaner, Group
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.items import key_of, latest_lastmod, lazy_items, url_infos
@@ -104,7 +105,8 @@ def sitemap(
     newest: list[datetime | None] = []
     try:
         for part in _parts([_made(one) for one in given], page):
-            found = list(_infos(part, site, request.scheme or "https"))
+            with keep_broken():
+                found = list(_infos(part, site, request.scheme or "https"))
             newest += [_moment(info.get("lastmod")) for info in found] or [None]
             infos += found
     except EmptyPage as error:
@@ -230,10 +232,11 @@ def _urlset(infos: Iterable[dict[str, Any]], origin: Origin) -> bytes:
         report=report,
         hreflang=cache(hreflang_of),
     )
-    written = write_urlset(
-        _groups(infos, cleaner), prefixes=url_prefixes(infos), report=report, tally=tally, as_given=True
-    )
-    document = b"".join(written)
+    with keep_broken():
+        written = write_urlset(
+            _groups(infos, cleaner), prefixes=url_prefixes(infos), report=report, tally=tally, as_given=True
+        )
+        document = b"".join(written)
     # Django's template leaves a blank line where there are no URLs; XML comparisons see it.
     return document if tally.urls else document.replace(b"</urlset>", b"\n</urlset>")
 

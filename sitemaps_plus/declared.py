@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -26,13 +28,26 @@ class Path(str):
     __slots__ = ()
 
 
+_keeps_broken: ContextVar[bool] = ContextVar("sitemaps_plus_keeps_broken", default=False)
+
+
+@contextmanager
+def keep_broken() -> Iterator[None]:
+    """Have values that break a rule be made all the same: a method that lists several must not lose the others."""
+    token = _keeps_broken.set(True)
+    try:
+        yield
+    finally:
+        _keeps_broken.reset(token)
+
+
 class Value:
     """Base of the values: fields with one rule each, any of which may hold an ORM expression.
 
     While one holds an expression, nothing is checked. Else each field keeps what its rule makes of what was given.
     """
 
-    __slots__ = ()
+    __slots__ = ("_broken",)
 
     _rules: ClassVar[Mapping[str, Rule]]
     """The rule of each field, in the order of the schema."""
@@ -42,7 +57,20 @@ class Value:
     """Fields of which at least one is not empty."""
 
     def __post_init__(self) -> None:
-        """Keep what the rules make of the fields; raise `InvalidEntry` where one is broken."""
+        """Keep what the rules make of the fields; raise `InvalidEntry` where one is broken, or keep that for later."""
+        try:
+            self._keep()
+        except InvalidEntry as error:
+            if not _keeps_broken.get():
+                raise
+            object.__setattr__(self, "_broken", error)
+
+    @property
+    def broken(self) -> InvalidEntry | None:
+        """The rule that the value breaks, while those of a page are made; see `keep_broken`."""
+        return getattr(self, "_broken", None)
+
+    def _keep(self) -> None:
         given = [(name, value) for name in self._rules if (value := getattr(self, name)) is not None]
         pending = False
         for name, value in given:
@@ -107,7 +135,12 @@ class Value:
             value = getattr(self, name)
             if (settled := _settled(value)) is not value:
                 changed[name] = settled
-        return replace(self, **changed) if changed else self  # type: ignore[type-var]
+        if not changed:
+            return self
+        made = replace(self, **changed)  # type: ignore[type-var]
+        if made.broken is not None:
+            raise made.broken
+        return made
 
     def _check(self) -> None:
         """Raise `InvalidEntry` where fields do not fit each other."""
@@ -139,6 +172,8 @@ def nested(kind: type[Value], field: str | None = None) -> Rule:
 
     def rule(where: str, value: Any) -> Any:
         if isinstance(value, kind):
+            if value.broken is not None:
+                raise value.broken
             return value
         if field is None or isinstance(value, Value):
             raise InvalidEntry("E-FIELD-TYPE", f"{where} is {shown(value)}; give {kind.__name__}(...).")

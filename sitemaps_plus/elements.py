@@ -10,6 +10,7 @@ from typing import Any
 
 from sitemaps_plus.addresses import MAX_LOC, Origin, normalize
 from sitemaps_plus.dates import format_date
+from sitemaps_plus.entries import Link
 from sitemaps_plus.text import Warn, clean, escape, ignore, shown
 
 # What stands together in the query of an address that is good for some time only.
@@ -50,6 +51,8 @@ class Context:
     """Raise `InvalidEntry` where text would have to be changed."""
     max_loc: int = MAX_LOC
     """Most characters of an address."""
+    links: Sequence[Link] = ()
+    """The links to other languages that the page has already."""
 
 
 def tag(name: str, content: str, **attributes: str | None) -> str:

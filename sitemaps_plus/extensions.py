@@ -54,6 +54,7 @@ Drop = Callable[[Exception], None]
 """What hears of a value that was left out."""
 
 _PARENTHESES = re.compile(r"\s?\([^()]*\)")
+_LINK_PARTS = re.compile(r'(?:hreflang|href)="([^"]*)"')
 _DEPRECATED_NEWS = ("access", "genres", "keywords", "stock_tickers")
 _Link: TypeAlias = Alternate | Link
 
@@ -113,14 +114,24 @@ def video_elements(videos: Iterable[Video | None], context: Context, drop: Drop)
 
 
 def link_elements(links: Iterable[_Link | None], context: Context, drop: Drop) -> str:
-    """Return the ``<xhtml:link>`` of a page; `drop` hears of each that is broken, or the second one of its code."""
-    written: dict[str, str] = {}
+    """Return the ``<xhtml:link>`` of a page; `drop` hears of each that is broken, or the second one of its code.
+
+    Those that the context says the page has are not written again. ``W-HREFLANG-SELF``: none leads to the page (G-HRF).
+    """
+    found = {link.hreflang: escape(link.href) for link in context.links}
+    written = []
     for element in _elements(links, link_element, context, drop):
-        start, _, _ = element.partition(" href=")
-        if written.setdefault(start, element) != element:
+        code, href = _LINK_PARTS.findall(element)
+        if code not in found:
+            found[code] = href
+            written.append(element)
+        elif found[code] != href:
             said = f"{context.loc} has two addresses for one language: {element}; the first one is listed."
             drop(InvalidEntry("E-HREFLANG-REPEATED", said))
-    return "".join(written.values())
+    if written and escape(context.loc) not in found.values():
+        said = f"{context.loc} links to other languages and not to itself; search engines want that, too."
+        context.warn("W-HREFLANG-SELF", said)
+    return "".join(written)
 
 
 def is_recent(publication_date: Any, now: datetime, window: timedelta = NEWS_WINDOW, *, tz: tzinfo) -> bool:

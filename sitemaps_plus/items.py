@@ -47,10 +47,10 @@ class Pairs(Sequence[tuple[Any, str]]):
 
     ordered = True
 
-    def __init__(self, sitemap: Any, items: Any) -> None:
+    def __init__(self, sitemap: Any, items: Any, report: Report | None = None) -> None:
         self._sitemap = sitemap
         self._all = items
-        self._report = Report(type(sitemap).__name__)
+        self._report = report or Report(type(sitemap).__name__)
         self._languages: list[str] | None = None
         if not has_languages_per_item(sitemap):
             self._languages = list(languages_of(sitemap))
@@ -58,14 +58,19 @@ class Pairs(Sequence[tuple[Any, str]]):
     def __len__(self) -> int:
         if self._languages is not None:
             return _length(self._all) * len(self._languages)
-        return sum(1 for _ in self._stream())
+        return sum(1 for _ in self._stream(0))
+
+    @property
+    def is_counted_out(self) -> bool:
+        """Whether a slice reads all items before it, too."""
+        return self._languages is None
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
             return self[index : index + 1][0]
         start, stop = index.start or 0, index.stop
         if self._languages is None:
-            return list(islice(self._stream(), start, stop))
+            return list(islice(self._stream(start), start, stop))
         if not self._languages:
             return []
         size = len(self._languages)
@@ -73,25 +78,33 @@ class Pairs(Sequence[tuple[Any, str]]):
         pairs = [(item, code) for item in self._all[first:last] for code in self._languages]
         return pairs[start - first * size : None if stop is None else stop - first * size]
 
-    def _stream(self) -> Iterator[tuple[Any, str]]:
-        items = self._all.iterator(chunk_size=2000) if isinstance(self._all, QuerySet) else self._all
-        return ((item, code) for item in items for code in self._languages_for(item))
+    def _stream(self, start: int) -> Iterator[tuple[Any, str]]:
+        """Yield all pairs; what is wrong with an item is told where a slice from `start` on would have it."""
+        passed = 0
+        for item in self._all.iterator(chunk_size=2000) if isinstance(self._all, QuerySet) else self._all:
+            for code in self._languages_for(item, is_told=passed >= start):
+                passed += 1
+                yield item, code
 
-    def _languages_for(self, item: Any) -> Sequence[str]:
+    def _languages_for(self, item: Any, *, is_told: bool) -> Sequence[str]:
         try:
             return languages_in(self._sitemap.get_languages_for_item(item))
         except Exception as error:  # user code of any kind: one bad item must not hurt the others
-            self._report.leave_out(key_of(item), "get_languages_for_item", error)
+            if is_told:
+                self._report.leave_out(key_of(item), "get_languages_for_item", error)
             return ()
 
 
-def lazy_items(sitemap: Any) -> Any:
-    """Return the items as something that can be counted and sliced: (item, language) pairs where it is ``i18n``."""
+def lazy_items(sitemap: Any, report: Report | None = None) -> Any:
+    """Return the items as something that can be counted and sliced: (item, language) pairs where it is ``i18n``.
+
+    `report` hears of items whose languages cannot be told.
+    """
     items = sitemap.items()
     if isinstance(items, RawQuerySet) or not hasattr(items, "__getitem__"):
         items = list(items)
     items = _in_order(sitemap, with_columns(sitemap, items))
-    return Pairs(sitemap, items) if sitemap.i18n else items
+    return Pairs(sitemap, items, report) if sitemap.i18n else items
 
 
 def with_columns(sitemap: Any, items: Any) -> Any:

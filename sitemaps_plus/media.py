@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -44,13 +44,24 @@ def elements(name: str, given: Any, context: Context, drop: Drop) -> str:
     return _WRITERS[name](values, context, drop)
 
 
-def extras(media: Mapping[str, Any], key: object, loc: str, cleaner: Cleaner, *, emit_deprecated: bool = False) -> str:
-    """Return the XML of all media of a row, reporting what is broken; `loc` is the address of its page."""
+def extras(
+    media: Mapping[str, Any],
+    key: object,
+    loc: str,
+    cleaner: Cleaner,
+    *,
+    links: Sequence[Link] = (),
+    emit_deprecated: bool = False,
+) -> str:
+    """Return the XML of all media of a row, reporting what is broken.
+
+    `loc` is the address of its page, `links` are those that the page has already.
+    """
     return "".join(
         elements(
             name,
             media[name],
-            context_of(key, name, loc, cleaner, emit_deprecated=emit_deprecated),
+            context_of(key, name, loc, cleaner, links=links, emit_deprecated=emit_deprecated),
             partial(cleaner.report.drop, key, name),
         )
         for name in MEDIA
@@ -73,7 +84,9 @@ def usable(media: Mapping[str, Any], key: object, cleaner: Cleaner) -> dict[str,
     return found
 
 
-def context_of(key: object, name: str, loc: str, cleaner: Cleaner, *, emit_deprecated: bool = False) -> Context:
+def context_of(
+    key: object, name: str, loc: str, cleaner: Cleaner, *, links: Sequence[Link] = (), emit_deprecated: bool = False
+) -> Context:
     """Return what the elements of the hook `name` need to know of their page."""
     return Context(
         origin=cleaner.scope.origin,
@@ -81,6 +94,7 @@ def context_of(key: object, name: str, loc: str, cleaner: Cleaner, *, emit_depre
         now=cleaner.now,
         loc=loc,
         max_loc=cleaner.profile.max_loc,
+        links=links,
         emit_deprecated=emit_deprecated,
         strict=cleaner.report.strict,
         warn=lambda code, text: cleaner.report.warn(key, name, code, text),
@@ -96,6 +110,8 @@ def _values(name: str, given: Any, drop: Drop) -> Iterator[Any]:
     for value in _each(given, drop):
         if isinstance(value, Exception):
             drop(value)
+        elif isinstance(value, Value) and value.broken is not None:
+            drop(value.broken)
         elif isinstance(value, kind | Link) and not is_pending(value):
             yield value
         elif value is not None:

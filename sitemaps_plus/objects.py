@@ -13,6 +13,7 @@ from sitemaps_plus import text
 from sitemaps_plus.blocks import compile_blocks
 from sitemaps_plus.entries import Block, Cleaner, Group
 from sitemaps_plus.errors import PageNotFound
+from sitemaps_plus.items import Pairs
 from sitemaps_plus.keys import as_shown
 from sitemaps_plus.plans import Page
 from sitemaps_plus.rendering import CHUNK, Renderer, Row, url_info_group
@@ -36,7 +37,7 @@ def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Bloc
     is_pairs = section.paged_by == "position" and section.sitemap.i18n
     if blocks is None or is_pairs:
         return read_groups(section, page, cleaner)
-    chunks = _chunks(section, page) if section.paged_by == "key" else _chunks_by_position(section, page)
+    chunks = _chunks(section, page) if section.paged_by == "key" else _chunks_by_position(section, page, cleaner)
     return map(blocks.of_rows, chunks)
 
 
@@ -70,28 +71,31 @@ def _key_of(section: Section, item: Any) -> tuple[Any, ...]:
 
 
 def _by_position(section: Section, page: Page, renderer: Renderer) -> Iterator[Group]:
+    cleaner = renderer.cleaner
     if not section.sitemap.i18n:
-        return (group for rows in _chunks_by_position(section, page) for group in renderer.groups(rows))
+        return (group for rows in _chunks_by_position(section, page, cleaner) for group in renderer.groups(rows))
     return (
         group
-        for found in _slices(section, page)
+        for found in _slices(section, page, cleaner)
         for group in renderer.pair_groups([_row(section, item) for item, _ in found], [code for _, code in found])
     )
 
 
-def _chunks_by_position(section: Section, page: Page) -> Iterator[list[Row]]:
-    return ([_row(section, item) for item in found] for found in _slices(section, page))
+def _chunks_by_position(section: Section, page: Page, cleaner: Cleaner) -> Iterator[list[Row]]:
+    return ([_row(section, item) for item in found] for found in _slices(section, page, cleaner))
 
 
-def _slices(section: Section, page: Page) -> Iterator[list[Any]]:
+def _slices(section: Section, page: Page, cleaner: Cleaner) -> Iterator[list[Any]]:
     limit = section.urls_limit
     first = (page.number - 1) * limit
-    items = section.slice()
-    for start in range(first, first + limit, CHUNK):
-        found = list(items[start : min(start + CHUNK, first + limit)])
+    items = section.slice(cleaner.report)
+    # Not to count from the beginning for each part of a page.
+    size = limit if isinstance(items, Pairs) and items.is_counted_out else CHUNK
+    for start in range(first, first + limit, size):
+        found = list(items[start : min(start + size, first + limit)])
         if found:
             yield found
-        if len(found) < CHUNK:
+        if len(found) < size:
             return
 
 

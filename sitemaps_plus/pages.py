@@ -18,6 +18,7 @@ from sitemaps_plus import objects, rows
 from sitemaps_plus.addresses import Scope
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.dates import format_date
+from sitemaps_plus.declared import keep_broken
 from sitemaps_plus.entries import Cleaner
 from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
 from sitemaps_plus.languages import hreflang_of
@@ -174,6 +175,7 @@ def neutral() -> Iterator[None]:
         stack.enter_context(timezone.override(timezone.get_default_timezone()))
         stack.callback(set_urlconf, urlconf)
         set_urlconf(None)
+        stack.enter_context(keep_broken())
         yield
 
 

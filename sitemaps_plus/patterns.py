@@ -97,6 +97,9 @@ def _links(section: Section, cleaner: Cleaner, addresses: Sequence[Address]) -> 
     sitemap, x_default = section.sitemap, section.hooks.x_default
     if not (sitemap.i18n and sitemap.alternates):
         return _Links()
+    if section.hooks.hreflang.kind != "missing":
+        # What a row links to must not be there twice.
+        return None
     try:
         codes = [cleaner.hreflang(code) for code in section.languages]
     except InvalidEntry:

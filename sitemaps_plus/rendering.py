@@ -11,7 +11,7 @@ from django.db.models import FileField, QuerySet
 from django.utils import translation
 
 from sitemaps_plus.entries import Cleaner, Entry, Group, Link
-from sitemaps_plus.errors import NotTranslated
+from sitemaps_plus.errors import InvalidEntry, NotTranslated
 from sitemaps_plus.hooks import (
     Column,
     Getter,
@@ -27,6 +27,7 @@ from sitemaps_plus.languages import code_of, known_languages, languages_in, x_de
 from sitemaps_plus.media import extras, usable
 from sitemaps_plus.reports import Silence
 from sitemaps_plus.sections import Section
+from sitemaps_plus.text import shown
 
 CHUNK = 2000
 """Rows read at a time: as fast as a cursor of the server, and bounded in memory."""
@@ -108,8 +109,6 @@ class Renderer:
                 entry = _linked(finish(row, found.locs[language], ()), self._links(row, found, linked))
                 with translation.override(language):
                     yield Group(row.key, (self.media_adder()(row, entry, language),))
-            elif language not in found.elsewhere:
-                self.cleaner.report.leave_out(row.key, "location", found.errors[language])
 
     def _founds_of_pairs(
         self, rows: Sequence[Row], languages: Sequence[str]
@@ -124,6 +123,7 @@ class Renderer:
             for row, (a, b) in zip(firsts, spans, strict=True)
         ]
         for row, (start, end), found, linked in zip(firsts, spans, self._found(firsts, wanted), wanted, strict=True):
+            self._report(row, found)
             for _ in range(start, end):
                 yield row, found, linked
 
@@ -196,14 +196,16 @@ class Renderer:
     def _in_all_languages(self, rows: Sequence[Row]) -> Iterator[Group]:
         wanted = [self._languages(row) for row in rows]
         founds = self._found(rows, wanted)
-        for row, languages, found, entries in zip(rows, wanted, founds, self._entries(rows, founds), strict=True):
+        links = [self._links(*one) if one[1].locs else () for one in zip(rows, founds, wanted, strict=True)]
+        for row, found, entries in zip(rows, founds, self._entries(rows, founds, links), strict=True):
             self._report(row, found)
             if entries:
-                links = self._links(row, found, languages)
-                yield Group(row.key, [_linked(entries[code], links) for code in found.locs])
+                yield Group(row.key, [entries[code] for code in found.locs])
 
-    def _entries(self, rows: Sequence[Row], founds: Sequence[_Found]) -> list[dict[str, Entry]]:
-        """Return the entries of each row by language, as yet without links to each other."""
+    def _entries(
+        self, rows: Sequence[Row], founds: Sequence[_Found], links: Sequence[Sequence[Link]]
+    ) -> list[dict[str, Entry]]:
+        """Return the entries of each row by language."""
         entries: list[dict[str, Entry]] = [{} for _ in rows]
         finish = None if self._has_dates_per_language else self._finisher()
         bases = [
@@ -212,11 +214,11 @@ class Renderer:
         for language in dict.fromkeys(code for found in founds for code in found.locs):
             with translation.override(language):
                 complete, add_media = self._finisher(), self.media_adder()
-                for row, found, base, made in zip(rows, founds, bases, entries, strict=True):
+                for row, found, base, made, linked in zip(rows, founds, bases, entries, links, strict=True):
                     if language in found.locs:
                         loc = found.locs[language]
                         entry = complete(row, loc, ()) if base is None else base._replace(loc=loc)
-                        made[language] = add_media(row, entry, language)
+                        made[language] = add_media(row, _linked(entry, linked), language)
         return entries
 
     def media_adder(self) -> Callable[[Row, Entry, str | None], Entry]:
@@ -230,7 +232,7 @@ class Renderer:
             media = {name: self._value(row, name, get) for name, get in getters}
             if self._keeps_given:
                 media = usable(media, row.key, self.cleaner)
-            extra = extras(media, row.key, entry.loc, self.cleaner, emit_deprecated=deprecated)
+            extra = extras(media, row.key, entry.loc, self.cleaner, links=entry.links, emit_deprecated=deprecated)
             if not self._keeps_given:
                 return entry._replace(extra=extra)
             item = (row.item, language) if self.section.sitemap.i18n else row.item
@@ -241,8 +243,7 @@ class Renderer:
     def _languages(self, row: Row) -> Sequence[str]:
         hooks = self.section.hooks
         if hooks.siblings:
-            given = row.values[self._position[hooks.siblings[2]]]
-            return (code_of(given) if given else settings.LANGUAGE_CODE,)
+            return self._own_language(row)
         if not self.section.has_languages_per_item:
             return self.section.languages
         try:
@@ -253,6 +254,17 @@ class Renderer:
             name = "get_languages_for_item" if asks_each_item(self.section.sitemap) else "languages"
             self.cleaner.report.leave_out(row.key, name, error)
             return ()
+
+    def _own_language(self, row: Row) -> Sequence[str]:
+        """Return the language of a row that has only one; none where the site does not have it."""
+        given = row.values[self._position[self.section.hooks.siblings[2]]]
+        if not given:
+            return (settings.LANGUAGE_CODE,)
+        if not known_languages([code_of(given)]):
+            said = f"The row is in {shown(given)}, which is not among LANGUAGES: add it, or leave such rows out."
+            self.cleaner.report.leave_out(row.key, "hreflang", InvalidEntry("E-LANGUAGE", said))
+            return ()
+        return (code_of(given),)
 
     def _found(self, rows: Sequence[Row], wanted: Sequence[Sequence[str]]) -> list[_Found]:
         """Return the address of each row in each of its languages, asking for one language after the other."""
@@ -353,6 +365,8 @@ def url_info_group(info: dict[str, Any], key: object, cleaner: Cleaner, *, keeps
         return None
     if keeps_given:
         info = {**info, **usable(info, key, cleaner)}
+    links = url_info_links(info, key, cleaner)
+    deprecated = bool(info.get("emit_deprecated"))
     return Group(
         key,
         (
@@ -361,8 +375,8 @@ def url_info_group(info: dict[str, Any], key: object, cleaner: Cleaner, *, keeps
                 cleaner.lastmod(key, info.get("lastmod")),
                 cleaner.changefreq(key, info.get("changefreq")),
                 cleaner.priority(key, info.get("priority")),
-                url_info_links(info, key, cleaner),
-                extras(info, key, loc, cleaner, emit_deprecated=bool(info.get("emit_deprecated"))),
+                links,
+                extras(info, key, loc, cleaner, links=links, emit_deprecated=deprecated),
                 info if keeps_given else None,
             ),
         ),

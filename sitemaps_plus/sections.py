@@ -31,6 +31,7 @@ from sitemaps_plus.media import prefixes
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.overrides import PAGE, override_digest
 from sitemaps_plus.registry import registry
+from sitemaps_plus.reports import Report
 from sitemaps_plus.sitemaps import NewsSitemap, Sitemap
 
 FORMAT = 1
@@ -200,9 +201,10 @@ class Section:
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
-    def slice(self) -> Any:
-        """Return the sequence that pages by position are slices of."""
-        return self.sitemap._items() if self._is_touched("_items") else lazy_items(self.sitemap)
+    def slice(self, report: Report | None = None) -> Any:
+        """Return the sequence that pages by position are slices of; `report` hears of items that cannot be told."""
+        report = report or Report(self.label)
+        return self.sitemap._items() if self._is_touched("_items") else lazy_items(self.sitemap, report)
 
     def _is_touched(self, name: str) -> bool:
         method = getattr(type(self.sitemap), name)

@@ -11,6 +11,7 @@ from django.contrib import sitemaps as contrib
 from django.db.models import DateTimeField, QuerySet
 from django.utils import timezone
 
+from sitemaps_plus.declared import keep_broken
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.hooks import MEDIA, Declared, Expression, is_constant
 from sitemaps_plus.items import latest_lastmod, lazy_items, row_of, url_infos, value_of
@@ -67,7 +68,7 @@ class Sitemap(_ContribSitemap):  # type: ignore[misc]
 
     def _languages(self) -> Sequence[str]:
         if is_constant(self.languages):
-            return super()._languages()  # type: ignore[no-any-return]
+            return languages_in(super()._languages())
         return [code for code, _ in settings.LANGUAGES]
 
     def get_languages_for_item(self, item: Any) -> Sequence[str]:
@@ -81,7 +82,8 @@ class Sitemap(_ContribSitemap):  # type: ignore[misc]
         return latest_lastmod(self)
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
-        return list(url_infos(self, page, f"{protocol}://{domain}", report=Report(type(self).__name__)))
+        with keep_broken():
+            return list(url_infos(self, page, f"{protocol}://{domain}", report=Report(type(self).__name__)))
 
 
 class GenericSitemap(Sitemap, _ContribGenericSitemap):  # type: ignore[misc]

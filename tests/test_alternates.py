@@ -8,8 +8,9 @@ from django.db.models import F
 from django.utils.translation import get_language
 
 from samples import paths, section_of, text_of
-from sitemaps_plus import ModelSitemap
+from sitemaps_plus import Alternate, ModelSitemap, register
 from sitemaps_plus.addresses import Origin
+from sitemaps_plus.errors import InvalidSitemap, StrictError
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import Document, render_page
 from testapp.models import Leaflet
@@ -211,3 +212,104 @@ def test_languages_may_share_an_hreflang_or_have_none(settings: Any) -> None:
     assert paths(rendered(document)) == ["/en/a/", "/es-419/a/", "/gsw/a/"]
     # None links to the last one, and so it links to none.
     assert [sorted(links) for links in linked(document)] == [["en", "es"], ["en", "es"], []]
+
+
+def test_links_of_a_hook_do_not_repeat_those_of_the_languages(settings: Any) -> None:
+    row = leaflet("a")
+    given = [
+        Alternate(hreflang="en", href="https://example.org/"),
+        Alternate(hreflang="de", href="https://example.com/de/a/"),
+        Alternate(hreflang="fr", href="https://example.fr/a/"),
+    ]
+
+    for made in (sitemap(hreflang=given), sitemap(hreflang=lambda self, item: given)):
+        document = render(made)
+
+        # An element is read for each code: a repeated one would hide.
+        assert text_of(document).count(b"<xhtml:link") == 6
+        assert [sorted(links.values()) for links in linked(document)] == [
+            ["https://example.com/de/a/", "https://example.com/en/a/", "https://example.fr/a/"]
+        ] * 2
+        assert {(one.key, one.hook, one.code) for one in document.report.problems} == {
+            (str(row.pk), "hreflang", "E-HREFLANG-REPEATED")
+        }
+
+
+def test_h02_links_that_do_not_name_their_own_page_are_questionable() -> None:
+    row = leaflet("a")
+    away = Alternate(hreflang="de", href="https://example.de/a/")
+    home = Alternate(hreflang="en", href="https://example.com/en/a/")
+
+    alone = render(sitemap(i18n=False, alternates=False, hreflang=[away]))
+    both = render(sitemap(i18n=False, alternates=False, hreflang=[away, home]), strict=True)
+
+    assert [(one.key, one.hook, one.code) for one in alone.report.problems] == [
+        (str(row.pk), "hreflang", "W-HREFLANG-SELF")
+    ]
+    assert linked(alone) == [{"de": "https://example.de/a/"}]
+    assert not both.report.problems
+
+
+@pytest.mark.parametrize("languages", ["en, de", ["en", "de"], ("en", "de", "en")])
+def test_languages_may_be_one_text_for_all_rows(languages: Any) -> None:
+    leaflet("a")
+
+    assert paths(rendered(render(sitemap(languages=languages)))) == ["/en/a/", "/de/a/"]
+
+
+def test_an_empty_language_among_others_is_passed_over() -> None:
+    leaflet("a", languages=["de", None, "", "en"])
+
+    assert paths(rendered(render(sitemap(languages=F("languages")), strict=True))) == ["/de/a/", "/en/a/"]
+
+
+def test_a_class_of_django_cannot_read_languages_from_rows() -> None:
+    for languages in (F("languages"), lambda self, item: ["en"]):
+        made = type("Made", (contrib.GenericSitemap,), {"i18n": True, "languages": languages})
+
+        with pytest.raises(InvalidSitemap, match="override get_languages_for_item"):
+            register("languages", made({"queryset": Leaflet.objects.all()}))
+
+
+class OfDjango(contrib.Sitemap):
+    i18n = alternates = True
+    languages = ("en", "de")
+
+    def items(self) -> Any:
+        return Leaflet.objects.order_by("pk")
+
+    def get_languages_for_item(self, item: Leaflet) -> list[str]:
+        return {"a": ["en", "de"], "c": ["de"]}[item.slug]
+
+
+def test_an_item_of_django_whose_languages_raise_is_reported_on_the_page_where_it_would_be() -> None:
+    rows = [leaflet(slug) for slug in ("a", "b", "c")]
+    section = section_of(type("Made", (OfDjango,), {"limit": 2}), "leaflets")
+
+    first, second = (render_page(section, number, strict=False) for number in (1, 2))
+
+    assert [paths(rendered(page)) for page in (first, second)] == [["/en/a/", "/de/a/"], ["/de/c/"]]
+    assert not first.report.problems
+    assert [(one.label, one.key, one.hook) for one in second.report.problems] == [
+        ("leaflets", str(rows[1].pk), "get_languages_for_item")
+    ]
+    with pytest.raises(StrictError):
+        render_page(section, 2, strict=True)
+
+
+def test_an_item_of_django_without_any_address_is_left_out_once() -> None:
+    leaflet("a")
+    row = leaflet("c")
+
+    class Partly(OfDjango):
+        get_languages_for_item = contrib.Sitemap.get_languages_for_item
+
+        def location(self, item: Leaflet) -> str:
+            if item.pk == row.pk:
+                raise LookupError("no address")
+            return f"/{get_language()}/{item.slug}/"
+
+    document = render(Partly)
+
+    assert paths(rendered(document)) == ["/en/a/", "/de/a/"]
+    assert (document.report.left_out, document.report.dropped) == (1, 0)

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import strategies
 from samples import make_products, section_of, text_of
 from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, UrlFor, Video, registry, views
-from sitemaps_plus.errors import InvalidSitemap, StrictError
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, StrictError
 from sitemaps_plus.hooks import read_hooks
 from sitemaps_plus.pages import render_page
-from sitemaps_plus.values import Restriction
+from sitemaps_plus.values import Restriction, Uploader
 from test_templates import written
 from testapp.models import Product
 from xml_checks import validate
@@ -55,7 +55,10 @@ class Declared(ModelSitemap):
         duration=timedelta(minutes=2),
     )
     news = News(name="The Times", language="en", title=F("name"), publication_date=F("updated_at"))
-    hreflang = [Alternate(hreflang="de", href="https://example.de/")]
+    hreflang = [
+        Alternate(hreflang="de", href="https://example.de/"),
+        Alternate(hreflang="en", href="https://example.com/product/"),
+    ]
 
 
 class Methods(Declared):
@@ -75,7 +78,7 @@ class Methods(Declared):
         return News(name="The Times", language="en", title=item.name, publication_date=item.updated_at)
 
     def hreflang(self, item: Any) -> Alternate:
-        return Alternate(hreflang="de", href="https://example.de/")
+        return Declared.hreflang
 
 
 class ContribMethods(contrib.Sitemap):
@@ -94,7 +97,7 @@ def test_all_four_stand_on_one_url() -> None:
     assert found(document, "image:loc") == ["https://example.com/photo.jpg", "https://example.com/logo.png"]
     assert found(document, "video:title") == found(document, "news:title") == ["Product 1"]
     assert found(document, "video:duration") == ["120"]
-    assert len(found(document, "xhtml:link")) == 1
+    assert len(found(document, "xhtml:link")) == 2
 
 
 @pytest.mark.parametrize("made_by", [Methods, ContribMethods])
@@ -377,3 +380,44 @@ def test_deprecated_elements_are_written_when_asked_for() -> None:
 
     assert found(text_of(render_page(section_of(Products), 1)), "image:caption") == []
     assert found(text_of(render_page(section_of(Asked), 1)), "image:caption") == ["A picture"]
+
+
+def test_a_broken_value_in_the_list_of_a_method_hurts_none_of_the_others() -> None:
+    (row,) = make_products(1)
+
+    class Listing(ModelSitemap):
+        queryset = Product.objects.all()
+
+        def images(self, item: Product) -> list[Image]:
+            return [Image(loc=loc) for loc in ("/a.jpg", "", None, "/b.jpg")]
+
+        def videos(self, item: Product) -> Iterator[Video]:
+            for duration in (5, 0, 7):
+                yield Video(
+                    thumbnail_loc="/t.jpg",
+                    title=item.name,
+                    description="x",
+                    content_loc=f"/{duration}.mp4",
+                    duration=duration,
+                    uploader=Uploader(name="x" * (300 if duration == 7 else 3)),
+                )
+
+    document = render_page(section_of(Listing), 1, strict=False)
+    infos = Listing().get_urls(protocol="https", site=type("Site", (), {"domain": "example.com"}))
+
+    root = validate(text_of(document))
+    assert [loc.text for loc in root.iter(f"{{{NAMES['image']}}}loc")] == [
+        "https://example.com/a.jpg",
+        "https://example.com/b.jpg",
+    ]
+    assert [loc.text for loc in root.iter(f"{{{NAMES['video']}}}content_loc")] == ["https://example.com/5.mp4"]
+    assert [(one.key, one.hook, one.code) for one in document.report.problems] == [
+        (str(row.pk), "images", "E-REQUIRED"),
+        (str(row.pk), "images", "E-REQUIRED"),
+        (str(row.pk), "videos", "E-VIDEO-DURATION"),
+        (str(row.pk), "videos", "E-VIDEO-UPLOADER"),
+    ]
+    assert [len(list(info["images"])) for info in infos] == [4]
+    # Everywhere else a wrong one cannot be made.
+    with pytest.raises(InvalidEntry, match="E-REQUIRED"):
+        Image(loc="")

@@ -125,6 +125,19 @@ def test_a_row_that_is_left_out_leaves_its_cluster_too(made: Any) -> None:
     assert {problem.key for problem in document.report.problems} == {str(rows[1].pk)}
 
 
+@pytest.mark.parametrize("made", [Leaflets, ByMethod])
+def test_a_row_in_a_language_that_the_site_does_not_have_is_left_out(made: Any, settings: Any) -> None:
+    settings.LANGUAGES = [("en", "English"), ("de", "German")]
+    rows = leaflets("a en chair", "a de stuhl", "a fr chaise")
+
+    document = render(made)
+
+    assert rendered(document) == ["/en/products/chair/", "/de/products/stuhl/"]
+    assert [sorted(links) for links in linked(document).values()] == [["de", "en"]] * 2
+    assert [(one.key, one.code) for one in document.report.problems] == [(str(rows[2].pk), "E-LANGUAGE")]
+    assert document.report.left_out == 1
+
+
 def test_a_row_outside_the_queryset_is_in_no_cluster() -> None:
     rows = leaflets("a en chair", "a de stuhl", "a fr chaise")
 
@@ -148,6 +161,7 @@ def test_the_second_row_of_a_language_stands_alone_and_is_reported() -> None:
 
 
 def test_a_language_that_search_engines_do_not_know_is_in_no_cluster(settings: Any) -> None:
+    settings.LANGUAGES = [("en", "English"), ("es-419", "Latin American Spanish"), ("de", "German")]
     rows = leaflets("a en chair", "a es-419 silla", "a de stuhl")
 
     document = render(Leaflets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from sitemaps_plus import head
 from sitemaps_plus.addresses import Origin, Scope
 from sitemaps_plus.dates import format_date
-from sitemaps_plus.entries import Cleaner
+from sitemaps_plus.entries import Cleaner, Link
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.items import key_of
 from sitemaps_plus.languages import hreflang_of
@@ -60,8 +60,8 @@ def sitemap_namespaces(context: Mapping[str, Any]) -> SafeString:
 @register.simple_tag
 def sitemap_alternates(url: Mapping[str, Any]) -> SafeString:
     """Return the links to the other languages of a ``url``: its ``alternates`` and ``hreflang``."""
-    cleaner = _cleaner(url)
-    return _xml(link_elements(url_info_links(url, _key(url), cleaner)) + _extras(url, "hreflang"))
+    links = url_info_links(url, _key(url), _cleaner(url))
+    return _xml(link_elements(links) + _extras(url, "hreflang", links))
 
 
 @register.simple_tag
@@ -134,9 +134,15 @@ def _xml(finished: str) -> SafeString:
     return mark_safe(finished)  # noqa: S308 - written and escaped by the writer
 
 
-def _extras(url: Mapping[str, Any], name: str) -> str:
-    deprecated = bool(url.get("emit_deprecated"))
-    return extras({name: url.get(name)}, _key(url), str(url["location"]), _cleaner(url), emit_deprecated=deprecated)
+def _extras(url: Mapping[str, Any], name: str, links: Sequence[Link] = ()) -> str:
+    return extras(
+        {name: url.get(name)},
+        _key(url),
+        str(url["location"]),
+        _cleaner(url),
+        links=links,
+        emit_deprecated=bool(url.get("emit_deprecated")),
+    )
 
 
 def _key(url: Mapping[str, Any]) -> object:

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db.models import DateField, QuerySet
 
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.languages import same_language
+from sitemaps_plus.languages import languages_in, same_language
 
 HOOKS = ("location", "lastmod", "changefreq", "priority")
 """The hooks whose values are shown."""
@@ -308,7 +308,7 @@ def languages_of(sitemap: Any) -> Sequence[str]:
     if not sitemap.i18n:
         return (settings.LANGUAGE_CODE,)
     if is_constant(sitemap.languages):
-        return tuple(sitemap._languages())
+        return tuple(languages_in(sitemap._languages()))
     return tuple(code for code, _ in settings.LANGUAGES)
 
 

@@ -43,11 +43,12 @@ def languages_in(given: Any) -> list[str]:
     """
     if given is None:
         return []
-    parts: Iterable[Any] = filter(None, _BETWEEN.split(given)) if isinstance(given, str) else given
-    codes = list(dict.fromkeys(parts))
+    parts: Iterable[Any] = _BETWEEN.split(given) if isinstance(given, str) else given
+    # What a table of translations holds may be empty.
+    codes = [code for code in dict.fromkeys(parts) if code not in (None, "")]
     for code in codes:
         if not (isinstance(code, str) and _CODE.fullmatch(code)):
-            raise ValueError(f"{shown(code)} is no language code; return codes of LANGUAGES.")
+            raise ValueError(f"{shown(code)} is no language code; give codes of LANGUAGES.")
     return codes
 
 

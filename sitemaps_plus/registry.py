@@ -14,7 +14,7 @@ from django.db.models import Model
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound
 from sitemaps_plus.hooks import is_constant, read_hooks
 from sitemaps_plus.languages import languages_in
-from sitemaps_plus.sitemaps import ModelSitemap, NewsSitemap
+from sitemaps_plus.sitemaps import ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.text import shown
 
 _LABEL = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
@@ -131,7 +131,13 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
     _check_languages(cls)
     hooks = read_hooks(sitemap)
     queryset_is_known = issubclass(cls, (ModelSitemap, contrib.GenericSitemap))
-    expressions = [hook.name for hook in (*hooks.shown, hooks.changed) if hook.kind in ("expression", "declared")]
+    if hooks.languages.kind not in ("missing", "constant") and not issubclass(cls, Sitemap):
+        raise InvalidSitemap(
+            f"{cls.__name__}.languages differs from row to row, which Django's classes do not know. Derive "
+            f"{cls.__name__} from sitemaps_plus, or override get_languages_for_item()."
+        )
+    every = (*hooks.shown, hooks.languages, hooks.x_default, hooks.changed)
+    expressions = [hook.name for hook in every if hook.kind in ("expression", "declared")]
     if expressions and not queryset_is_known:
         raise InvalidSitemap(
             f"{cls.__name__}.{expressions[0]} is an ORM expression, which needs a QuerySet. Derive {cls.__name__} "

@@ -12,6 +12,7 @@ from django.utils.translation import get_language
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.hooks import Column, Expression
 from sitemaps_plus.languages import same_language
+from sitemaps_plus.text import shown
 
 
 class PerLanguage:
@@ -25,10 +26,17 @@ class PerLanguage:
 
     def __init__(self, columns: str | Mapping[str, Any], /) -> None:
         """Declare the columns; raises InvalidSitemap for a text without ``{}`` and for what is no column."""
-        if isinstance(columns, str) and "{}" not in columns:
+        if isinstance(columns, str) and columns.count("{}") == 0:
             raise InvalidSitemap(f'PerLanguage({columns!r}) names one column; put {{}} in it, as in "slug_{{}}".')
+        if isinstance(columns, str) and not _is_form(columns):
+            raise InvalidSitemap(
+                f"PerLanguage({columns!r}): put {{}} in it once, where the language stands, and no other braces, as in "
+                '"slug_{}". For other names give a dict by language.'
+            )
         if not isinstance(columns, str | Mapping):
             raise InvalidSitemap(f'PerLanguage({columns!r}): give a text such as "slug_{{}}", or a dict by language.')
+        if not isinstance(columns, str):
+            _check_columns(columns)
         self.columns = columns
 
     def __repr__(self) -> str:
@@ -62,6 +70,21 @@ class PerLanguage:
             codes = (code for code, _ in settings.LANGUAGES)
             return {code: self.columns.format(code.replace("-", "_").lower()) for code in codes}
         return self.columns
+
+
+def _is_form(columns: str) -> bool:
+    before, _, after = columns.partition("{}")
+    return not {"{", "}"} & {*before, *after}
+
+
+def _check_columns(columns: Mapping[Any, Any]) -> None:
+    for code, given in columns.items():
+        is_column = isinstance(given, str | Expression) and not isinstance(given, type)
+        if not isinstance(code, str) or not is_column:
+            raise InvalidSitemap(
+                f"PerLanguage({{{code!r}: {shown(given)}}}): give a column, by its name or as an expression, for the "
+                'code of a language, as in {"en": "slug", "de": F("german__slug")}.'
+            )
 
 
 def _expression(given: Any) -> Any:

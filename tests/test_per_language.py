@@ -53,6 +53,18 @@ def leaflet(**slugs: str | None) -> Leaflet:
     return made
 
 
+@pytest.mark.parametrize("columns", ["{}_{}", "slug_{}{", "{}}", "{}_{0}", "{}_{name}", "{{}}_{}"])
+def test_a_form_has_one_place_for_the_language(columns: str) -> None:
+    with pytest.raises(InvalidSitemap, match="put {} in it once"):
+        PerLanguage(columns)
+
+
+@pytest.mark.parametrize("columns", [{"en": 5}, {"en": None}, {5: "slug"}, {"en": Image(loc="/a.jpg")}, {"en": F}])
+def test_columns_are_names_or_expressions(columns: Any) -> None:
+    with pytest.raises(InvalidSitemap, match=r"PerLanguage\(\{.*\}\): give a column"):
+        PerLanguage(columns)
+
+
 def by_object(made: Any) -> Any:
     return type("ByObject", (made,), {"changefreq": lambda self, item: None})
 

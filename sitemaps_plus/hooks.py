@@ -17,6 +17,8 @@ from django.db.models import DateField, QuerySet
 
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.languages import languages_in, same_language
+from sitemaps_plus.text import shown
+from sitemaps_plus.values import Alternate, Image, News, Value, Video
 
 HOOKS = ("location", "lastmod", "changefreq", "priority")
 """The hooks whose values are shown."""
@@ -26,6 +28,14 @@ MEDIA = ("hreflang", "images", "videos", "news")
 
 LANGUAGE_HOOKS = ("languages", "x_default")
 """The hooks that say which languages a row has, and which address is for all others."""
+
+_KINDS: Mapping[str, type[Value]] = {"hreflang": Alternate, "images": Image, "videos": Video, "news": News}
+_EXAMPLES = {
+    "hreflang": 'Alternate(hreflang="de", href=UrlFor(...))',
+    "images": 'Image(loc=F("photo")), Related("photos", Image(loc=F("file")))',
+    "videos": 'Video(thumbnail_loc=F("still"), title=F("title"), ...)',
+    "news": 'News(name="The Example Times", language="en", ...)',
+}
 
 Kind = Literal["missing", "constant", "expression", "declared", "method"]
 Values = Sequence[Any]
@@ -283,12 +293,24 @@ def read_hook(sitemap: Any, name: str) -> Hook:
 def _several(sitemap: Any, name: str, value: Any) -> Several:
     values = tuple(value) if isinstance(value, list | tuple) else (value,)
     for one in values:
-        if not isinstance(one, Declared) or isinstance(one, type):
+        if isinstance(one, type) or not _may_be(name, one):
             raise InvalidSitemap(
-                f"{_class_of(sitemap).__name__}.{name} holds {one!r}. Give values, as "
-                "images = [Image(loc=F('photo'))], or a method that returns them for an object."
+                f"{_class_of(sitemap).__name__}.{name} holds {shown(one)}. Give values, as in {name} = [{_EXAMPLES[name]}], "
+                "or a method that returns them for an object."
             )
     return Several(values)
+
+
+def _may_be(name: str, given: Any) -> bool:
+    """Return whether a declared value can give what the hook `name` is for."""
+    if isinstance(given, Value) or _is_siblings(given):
+        return isinstance(given, _KINDS[name]) or (name == "hreflang" and _is_siblings(given))
+    # Of Related it is the value that counts; what else is ours gives text alone.
+    is_related = hasattr(given, "gives_many")
+    if is_related and not isinstance(given.value, Expression):
+        return _may_be(name, given.value)
+    gives_text = is_related or hasattr(given, "gives_paths") or hasattr(given, "is_per_language")
+    return isinstance(given, Declared) and not gives_text
 
 
 def _alias(name: str, index: int) -> str:

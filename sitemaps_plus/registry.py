@@ -12,10 +12,11 @@ from django.contrib import sitemaps as contrib
 from django.db.models import Model
 
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound
-from sitemaps_plus.hooks import is_constant, read_hooks
+from sitemaps_plus.hooks import Hook, is_constant, read_hooks
 from sitemaps_plus.languages import languages_in
 from sitemaps_plus.sitemaps import ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.text import shown
+from sitemaps_plus.values import Value
 
 _LABEL = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _ENDS_LIKE_A_PAGE = re.compile(r"(?:.*-)?[0-9]+")
@@ -143,8 +144,22 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
             f"{cls.__name__}.{expressions[0]} is an ORM expression, which needs a QuerySet. Derive {cls.__name__} "
             "from ModelSitemap and rename items() to get_queryset(), or make the hook a method."
         )
+    for hook in (hooks.location, hooks.lastmod, hooks.changefreq, hooks.priority, hooks.x_default):
+        _check_gives_one(cls, hook)
     if issubclass(cls, ModelSitemap):
         _check_rows(cls, sitemap.queryset)
+
+
+def _check_gives_one(cls: type, hook: Hook) -> None:
+    if getattr(hook.value, "gives_many", False):
+        raise InvalidSitemap(
+            f"{cls.__name__}.{hook.name} is {shown(hook.value)}, which gives a list, but a row has one {hook.name}. "
+            "Let language= choose one, as in Related('translations', F('slug'), language=F('language_code'))."
+        )
+    if isinstance(hook.value, Value) or getattr(hook.value, "links_rows", False):
+        raise InvalidSitemap(
+            f"{cls.__name__}.{hook.name} is {shown(hook.value)}, which belongs into images, videos, news or hreflang."
+        )
 
 
 def _check_languages(cls: type) -> None:

@@ -46,8 +46,8 @@ class Related:
         parts = self._expressions()
         if not isinstance(self.relation, str) or not parts or any(_is_loaded(part) for part in parts):
             raise InvalidSitemap(
-                f"Related({self.relation!r}, {self.value!r}): give the name of a relation, and a value or an expression "
-                "of the related model's columns, as in Related('photos', Image(loc=F('file')))."
+                f"Related({self.relation!r}, {self.value!r}): give the name of a relation, and a value or an "
+                "expression of the related model's columns, as in Related('photos', Image(loc=F('file')))."
             )
         if self.language is not None and not isinstance(self.language, Expression):
             raise self._wrong("language", "an expression of the related model, as in language=F('language_code')")

@@ -5,7 +5,19 @@ import pytest
 from django.contrib import sitemaps as contrib
 from django.db.models import F, Max
 
-from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, register
+from sitemaps_plus import (
+    Alternate,
+    GenericSitemap,
+    Image,
+    ModelSitemap,
+    NewsSitemap,
+    PerLanguage,
+    Related,
+    Siblings,
+    Sitemap,
+    UrlFor,
+    register,
+)
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound, SitemapError
 from sitemaps_plus.registry import Registry, registry
 from testapp.models import Article, Product
@@ -138,6 +150,61 @@ def test_a_forgotten_label_is_refused_at_once():
 def test_languages_that_are_no_codes_are_refused(base, given):
     with pytest.raises(InvalidSitemap, match=r"Made\.languages is .*; give a list of codes"):
         register("made", type("Made", (base,), {"languages": given}))
+
+
+@pytest.mark.parametrize("hook", ["location", "lastmod", "changefreq", "priority", "x_default"])
+def test_a_hook_of_one_value_takes_no_list(hook):
+    many = Related("translations", F("slug"))
+    one = Related("translations", F("slug"), language=F("language_code"))
+
+    with pytest.raises(InvalidSitemap, match=rf"Made\.{hook} is Related\(.*gives a list.*language= choose one"):
+        register("made", type("Made", (Products,), {hook: many}))
+    register("made", type("Made", (Products,), {hook: one}))
+
+
+@pytest.mark.parametrize("given", [Image(loc=F("file")), Siblings("slug", language=F("slug"))])
+def test_a_value_with_tags_of_its_own_is_no_location(given):
+    with pytest.raises(InvalidSitemap, match=r"Made\.location is .* belongs into images, videos, news or hreflang"):
+        register("made", type("Made", (Products,), {"location": given}))
+
+
+@pytest.mark.parametrize(
+    ("hook", "given"),
+    [
+        ("images", Siblings("slug", language=F("slug"))),
+        ("images", F("file")),
+        ("images", "/logo.png"),
+        ("images", Image),
+        ("images", UrlFor("product", slug=F("slug"))),
+        ("images", PerLanguage({"en": "file"})),
+        ("images", Related("photos", F("file"))),
+        ("images", Related("photos", Alternate(hreflang="de", href=F("file")))),
+        ("images", [Image(loc="/a.jpg"), Alternate(hreflang="de", href=F("slug"))]),
+        ("images", [None]),
+        ("videos", Image(loc="/a.jpg")),
+        ("news", Image(loc="/a.jpg")),
+        ("hreflang", Image(loc="/a.jpg")),
+    ],
+)
+@pytest.mark.parametrize("in_a_list", [False, True])
+def test_what_cannot_give_the_values_of_a_hook_is_refused(hook, given, in_a_list):
+    given = [given] if in_a_list and not isinstance(given, list) else given
+
+    with pytest.raises(InvalidSitemap, match=rf"Made\.{hook} (holds|is the class) .*(Give|give) .*\("):
+        register("made", type("Made", (Products,), {hook: given}))
+
+
+def test_what_gives_values_may_be_of_any_class():
+    class Own:
+        def expressions(self):
+            return {}
+
+        def builder(self):
+            return lambda values: Image(loc="/a.jpg")
+
+    register("made", type("Made", (Products,), {"images": [Own(), Related("photos", Image(loc=F("file")))]}))
+
+    assert "made" in registry
 
 
 @pytest.mark.parametrize("given", [None, ["en", "de"], ("en",), property(lambda self: 5), lambda self, item: ["en"]])

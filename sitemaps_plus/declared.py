@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -13,8 +13,8 @@ from functools import partial
 from itertools import accumulate, islice, pairwise
 from typing import Any, ClassVar, Self, TypeAlias
 
-from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.fields import Rule, is_empty, several
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
+from sitemaps_plus.fields import Rule, is_empty, list_rule, several
 from sitemaps_plus.text import shown
 
 # Of these nothing needs to be asked: neither expressions nor text to be made later.
@@ -77,6 +77,8 @@ class Value:
             if isinstance(value, list):
                 # Not to be changed from outside, and hashable.
                 object.__setattr__(self, name, tuple(value))
+            if not isinstance(value, _PLAIN):
+                self._check_form(name, value)
             pending = pending or is_pending(value)
         if pending:
             return
@@ -142,6 +144,20 @@ class Value:
             raise made.broken
         return made
 
+    def _check_form(self, name: str, value: Any) -> None:
+        """Raise an error for what no row makes a value of: a class, or a list where one thing is wanted."""
+        where = f"{type(self).__name__}.{name}"
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, type):
+                said = f"{where} is the class {part.__name__}; give an instance: {part.__name__}(...)."
+                raise InvalidEntry("E-FIELD-TYPE", said)
+            if getattr(part, "gives_many", False) and not getattr(self._rules[name], "takes_many", False):
+                raise InvalidSitemap(
+                    f"{where} is {shown(part)}, which gives a list, but takes one value. Put the value inside, as in "
+                    f"Related({part.relation!r}, {type(self).__name__}({name}={part.value!r})), or choose one with "
+                    "language=."
+                )
+
     def _check(self) -> None:
         """Raise `InvalidEntry` where fields do not fit each other."""
 
@@ -190,7 +206,7 @@ def nested_list(kind: type[Value], field: str | None = None) -> Rule:
     def rule(where: str, value: Any) -> Any:
         return many(where, (value,) if isinstance(value, (kind, str)) else value)
 
-    return rule
+    return list_rule(rule)
 
 
 def _is_declared(value: object) -> bool:
@@ -236,13 +252,24 @@ def _filler(value: Any) -> _Fill:
     """Return the function that takes its part of a row's values and gives what stands in place of `value`."""
     if isinstance(value, tuple):
         fillers = [_filler(part) for part in value]
-        return lambda row: tuple(part for fill in fillers if not is_empty(part := fill(row)))
+        return lambda row: tuple(_flat(fill(row) for fill in fillers))
     if _is_declared(value):
         build, size = value.builder(), len(value.expressions())
         if getattr(value, "gives_paths", False):
             return partial(_path, build, size)
         return lambda row: build(list(islice(row, size)))
     return next if is_expression(value) else lambda row: value
+
+
+def _flat(parts: Iterable[Any]) -> Iterator[Any]:
+    """Yield the parts of a list and, of those that are lists (`Related`), theirs; what is empty is left out."""
+    for part in parts:
+        if isinstance(part, list):
+            yield from _flat(part)
+        elif isinstance(part, Exception):
+            raise part
+        elif not is_empty(part):
+            yield part
 
 
 def _path(build: Callable[[Sequence[Any]], str], size: int, row: Iterator[Any]) -> Path | None:

@@ -200,7 +200,13 @@ def several(rule: Rule, *, split: str | None = None, most: int | None = None, co
             raise InvalidEntry(code, f"{where} has {len(kept):,} parts, more than {most}; leave some out.")
         return kept or None
 
-    return many
+    return list_rule(many)
+
+
+def list_rule(rule: Rule) -> Rule:
+    """Return `rule`, marked as that of a field which takes a list."""
+    rule.takes_many = True  # type: ignore[attr-defined]
+    return rule
 
 
 def _decimal(value: Any) -> Decimal | None:

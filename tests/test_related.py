@@ -98,6 +98,34 @@ def test_both_paths_give_the_same_bytes() -> None:
     assert b"<image:caption>IN THE HALL</image:caption>" in text_of(document)
 
 
+def test_related_rows_stand_among_other_parts_of_a_list() -> None:
+    (product,) = make_products(1)
+    Note.objects.bulk_create(Note(product=product, text=text) for text in ("a", "", "b"))
+    made = sitemap(
+        videos=Video(
+            thumbnail_loc="/t.jpg",
+            title=F("name"),
+            description=F("name"),
+            content_loc="/v.mp4",
+            tags=["film", Related("notes", F("text"), order_by="pk"), F("slug")],
+        )
+    )
+
+    document = render(made, strict=True)
+
+    tags = validate(text_of(document)).iter(f"{VIDEO}tag")
+    assert [tag.text for tag in tags] == ["film", "a", "b", product.slug]
+
+
+def test_a_list_is_refused_where_one_value_stands() -> None:
+    with pytest.raises(InvalidSitemap) as caught:
+        Image(loc=Related("photos", F("file")))
+
+    assert "Image.loc is Related(" in str(caught.value)
+    assert "as in Related('photos', Image(loc=F(file))), or choose one with language=." in str(caught.value)
+    assert Image(loc=Related("photos", F("file"), language=F("caption"))).expressions()
+
+
 @pytest.mark.parametrize("path", [lambda made: made, by_object])
 def test_a_chunk_costs_one_more_query(path: Any, django_assert_num_queries: Any) -> None:
     for product in make_products(30):

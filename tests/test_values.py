@@ -241,6 +241,21 @@ def test_a_refusal_says_where_what_and_what_to_do():
     assert str(raised.value) == said
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Video(thumbnail_loc="/t", title="T", description="D", content_loc="/v", platform=Platform),
+        lambda: Video(title=F("title"), platform=Platform),
+        lambda: Video(title=F("title"), prices=[Price]),
+        lambda: Image(loc=Player),
+    ],
+    ids=["constant", "expression", "list", "address"],
+)
+def test_a_class_in_place_of_a_value_is_refused(make):
+    with pytest.raises(InvalidEntry, match=r"\.\w+ is the class (\w+); give an instance: \1\(\.\.\.\).*E-FIELD-TYPE"):
+        make()
+
+
 def test_an_unknown_field_of_news_is_told_beside_the_known_ones():
     with pytest.raises(InvalidEntry, match=r"no field 'headline'; it has name, language, .*title.*E-UNKNOWN-FIELD"):
         news(headline="T")

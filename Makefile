@@ -2,6 +2,8 @@
 PYTHON ?= python3
 TEST := .venv/bin
 DEMO := .venv-demo/bin
+# One for each interpreter: make bench PYTHON=python3.13
+BENCH := .venv-bench-$(notdir $(PYTHON))
 MANAGE := $(DEMO)/python example_project/manage.py
 
 .DEFAULT_GOAL := help
@@ -11,7 +13,7 @@ help:
 	@echo "make demo    load 234,908 places, build their sitemaps, check them and show one URL of each kind"
 	@echo "make serve   serve the example on http://127.0.0.1:8000/ (after make demo)"
 	@echo "make test    run the tests on SQLite, but for those of the example (tox -e example)"
-	@echo "make bench   measure; the figures are in benchmarks/README.md"
+	@echo "make bench   measure beside Django's sitemaps and others, for hours; benchmarks/README.md has shorter ways"
 	@echo "make lint    check style, templates, types and layers"
 	@echo "make clean   remove what the other targets made"
 
@@ -28,8 +30,8 @@ serve: .venv-demo/ready
 test: .venv/ready
 	$(TEST)/python -m pytest -n auto --ignore=tests/test_example_project.py $(ARGS)
 
-bench: .venv-demo/ready
-	$(DEMO)/python benchmarks/run.py $(ARGS)
+bench: $(BENCH)/ready
+	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
 
 lint: .venv/ready
 	$(TEST)/ruff check
@@ -39,13 +41,14 @@ lint: .venv/ready
 	$(TEST)/lint-imports
 
 clean:
-	rm -rf .venv .venv-demo .tox .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .venv-demo .venv-bench-* benchmarks/var .tox .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 .venv/ready: GROUPS = --group test --group lint --group types
 .venv-demo/ready: GROUPS = --group demo
+$(BENCH)/ready: GROUPS = --group bench
 
 # The pip that comes with Python 3.11 does not know dependency groups.
-.venv/ready .venv-demo/ready: pyproject.toml
+.venv/ready .venv-demo/ready $(BENCH)/ready: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable . $(GROUPS)

@@ -1,7 +1,7 @@
-"""Measure sitemaps_plus beside django.contrib.sitemaps and beside the floor: ``python benchmarks/run.py``.
+"""Measure sitemaps_plus beside django.contrib.sitemaps, its peers and the floor: ``python benchmarks/run.py``.
 
-Every measurement is a process of its own, three runs each, interleaved; shown are medians. CPU is user and system time,
-memory the peak above what the process holds before the work starts.
+Every measurement is a process of its own; the tasks of one run follow each other, then comes the next run, so that
+all of them meet the same weather. Shown are medians, as Markdown.
 """
 
 from __future__ import annotations
@@ -10,209 +10,231 @@ import argparse
 import json
 import os
 import platform
-import resource
+import socket
 import statistics
 import subprocess
 import sys
-import time
-import zlib
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from bars import Figures, bar_lines, cpu, memory_lines, other_lines
+from tasks import TASKS, Task
+
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings")
+POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
+PACKAGES = ("Django", "isal", "psycopg", "django-icv-sitemaps", "django-sitemaps")
+
+COMPARED = 100_000
+"""Rows up to which the sides are compared, before anything is measured."""
+
+Run = dict[str, float]
 
 
-def fetch(path: str) -> int:
-    """Get a URL through the whole of Django and return the bytes received."""
-    from django.test import Client
-
-    response = Client().get(path)
-    assert response.status_code == 200, (path, response.status_code)  # noqa: S101
-    return len(response.getvalue())
+class Failed(Exception):
+    """A process ended with an error; the text is the last line that it wrote."""
 
 
-def plan() -> int:
-    """Forget the plan, then get the index: cuts all pages."""
-    from sitemaps_plus.models import SitemapPage
-
-    SitemapPage.objects.all().delete()
-    return fetch("/sitemap-products.xml")
-
-
-def build() -> int:
-    """Build all pages of the declared section as files."""
-    from sitemaps_plus.build import build as build_files
-
-    result = build_files(["products"])
-    assert result.is_complete, result  # noqa: S101
-    return sum(section.bytes for section in result.sections)
-
-
-def build_objects() -> int:
-    """Build all pages of Django's own class, registered as it is."""
-    from sitemaps_plus.build import build as build_files
-
-    return sum(section.bytes for section in build_files(["objects"]).sections)
-
-
-def contrib_all() -> int:
-    """Get every page from Django's own view."""
-    from shop.models import Product
-
-    pages = -(-Product.objects.count() // 50_000)
-    return sum(fetch(f"/contrib/sitemap-products.xml?p={page}") for page in range(1, pages + 1))
-
-
-def floor() -> int:
-    """Read slug and date of every row with a raw cursor, and gzip as many bytes as the sitemap has."""
-    from django.db import connection
-
-    size = 0
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT slug, updated_at FROM shop_product ORDER BY id")
-        while rows := cursor.fetchmany(2000):
-            packer = zlib.compressobj(6, wbits=31)
-            text = "".join(
-                f"<url><loc>https://shop.example/p/{slug}/</loc><lastmod>{str(when)[:19]}+00:00</lastmod></url>\n"
-                for slug, when in rows
-            ).encode()
-            size += len(text)
-            packer.compress(text)
-            packer.flush()
-    return size
-
-
-TASKS: dict[str, Callable[[], int]] = {
-    "index, contrib": lambda: fetch("/contrib/sitemap.xml"),
-    "index, first plan": plan,
-    "index": lambda: fetch("/sitemap-products.xml"),
-    "page 1, contrib": lambda: fetch("/contrib/sitemap-products.xml?p=1"),
-    "page 20, contrib": lambda: fetch("/contrib/sitemap-products.xml?p=20"),
-    "page 1": lambda: fetch("/sitemap-products-1.xml"),
-    "page 20": lambda: fetch("/sitemap-products-20.xml"),
-    "page 1, contrib class": lambda: fetch("/sitemap-objects-1.xml"),
-    "all pages, contrib, no gzip": contrib_all,
-    "build, contrib class, gzip": build_objects,
-    "build, gzip": build,
-    "floor: raw cursor, gzip": floor,
-}
-RATIOS = [
-    ("index", "index, contrib"),
-    ("index, first plan", "index, contrib"),
-    ("page 1", "page 1, contrib"),
-    ("page 20", "page 20, contrib"),
-    ("page 20", "page 1"),
-    ("page 1, contrib class", "page 1, contrib"),
-    ("build, gzip", "all pages, contrib, no gzip"),
-    ("build, contrib class, gzip", "all pages, contrib, no gzip"),
-    ("build, gzip", "floor: raw cursor, gzip"),
-]
-
-
-def measure(name: str) -> dict[str, float]:
-    """Run one task in this process and return what it cost."""
-    import django
-
-    django.setup()
-    from django.db import connection, reset_queries
-    from django.test.utils import CaptureQueriesContext
-
-    connection.ensure_connection()
-    from django.urls import get_resolver
-
-    assert get_resolver().url_patterns  # noqa: S101 - read before the clock starts
-    from django.test import Client  # noqa: F401 - imported before the memory is read
-
-    reset_queries()
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    started = time.perf_counter()
-    with CaptureQueriesContext(connection) as queries:
-        size = TASKS[name]()
-    wall = time.perf_counter() - started
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {
-        "cpu": cpu,
-        "wall": wall,
-        "memory": (after.ru_maxrss - before.ru_maxrss) / 1024,
-        "queries": len(queries),
-        "bytes": size,
-    }
-
-
-def load() -> None:
-    """Make the rows, once."""
-    import django
-
-    django.setup()
-    from django.conf import settings
-    from django.core.management import call_command
-
-    from shop.models import Product
-
-    settings.VAR.mkdir(parents=True, exist_ok=True)
-    call_command("migrate", run_syncdb=True, verbosity=0)
-    if Product.objects.count() == settings.ROWS:
-        return
-    Product.objects.all().delete()
-    start = datetime(2020, 1, 1, tzinfo=UTC)
-    for first in range(0, settings.ROWS, 20_000):
-        Product.objects.bulk_create(
-            Product(slug=slug(number), updated_at=start + timedelta(seconds=number * 97))
-            for number in range(first, min(first + 20_000, settings.ROWS))
-        )
-
-
-def slug(number: int) -> str:
-    """Return a slug: 1 % not ASCII, 1 % long, 1 % with a character that XML escapes."""
-    kind = number % 100
-    tails = {7: "-größe-œuvre-東京", 31: "-" + "very-long-name-" * 9 + "end", 63: "-salt&pepper's"}
-    return f"{number}{tails.get(kind, '-plain-product')}"
+class Differs(Exception):
+    """Two sides do not list the same: what they cost cannot be compared."""
 
 
 def main() -> None:
-    """Run everything and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--task", choices=TASKS, help="Measure one task in this process and print JSON.")
-    parser.add_argument("--only", nargs="*", help="Names of tasks; all of them without.")
-    options = parser.parse_args()
-    os.environ["BENCH_ROWS"] = str(options.rows)
-    if options.task:
-        print(json.dumps(measure(options.task)))
-        return
-    load()
-    names = options.only or [name for name in TASKS if options.rows >= 1_000_000 or "page 20" not in name]
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
-    for _ in range(options.runs):
+    """Make the data, measure, and print tables."""
+    options = parse()
+    left_out: dict[str, str] = {}
+    memory: dict[str, dict[int, Figures]] = defaultdict(dict)
+    print(f"{machine()}\n")
+    for rows in options.rows:
+        for database in databases(options.database, left_out):
+            say(f"{rows:,} rows, {database}: data")
+            environment = {**os.environ, "BENCH_ROWS": str(rows), "BENCH_DATABASE": database}
+            load(environment, left_out)
+            if rows <= COMPARED and not options.only:
+                compare(environment, left_out)
+            names = [name for name in options.only or TASKS if is_for(TASKS[name], rows, left_out)]
+            found = medians(measure(names, options.runs, environment, left_out))
+            report(rows, database, found)
+            memory[database][rows] = found
+    for database, sizes in memory.items():
+        report_memory(database, sizes)
+    for what, reason in left_out.items():
+        print(f"Left out: {what}: {reason}")
+
+
+def parse() -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    sizes = [10_000, 100_000, 1_000_000]
+    parser.add_argument("--rows", nargs="+", type=int, default=sizes, help="Sizes; 10000000 only on request.")
+    parser.add_argument("--runs", type=int, default=3, help="How often each task is measured.")
+    parser.add_argument(
+        "--database",
+        nargs="+",
+        choices=["sqlite", "postgres"],
+        default=["sqlite", "postgres"],
+        help="PostgreSQL on this machine is found by POSTGRES_URL.",
+    )
+    parser.add_argument("--only", nargs="+", choices=TASKS, metavar="TASK", help=f"Some of: {'; '.join(TASKS)}.")
+    return parser.parse_args()
+
+
+def databases(wanted: Sequence[str], left_out: dict[str, str]) -> Iterator[str]:
+    """Yield the databases that answer."""
+    for name in dict.fromkeys(wanted):
+        if name == "postgres" and not answers(os.environ.get("POSTGRES_URL", POSTGRES)):
+            left_out["PostgreSQL"] = "nothing answers at POSTGRES_URL; it must run on this machine"
+        else:
+            yield name
+
+
+def answers(url: str) -> bool:
+    """Return whether a server listens at the address of a database URL."""
+    host, _, port = url.rpartition("@")[2].partition("/")[0].partition(":")
+    try:
+        socket.create_connection((host, int(port or 5432)), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
+def is_for(task: Task, rows: int, left_out: dict[str, str]) -> bool:
+    """Return whether a task is run with so many rows, and its package is there."""
+    return task.peer not in left_out and task.rows[0] <= rows <= task.rows[1]
+
+
+def load(environment: dict[str, str], left_out: dict[str, str]) -> None:
+    """Make tables and rows; a peer whose tables cannot be made is left out."""
+    call(["load.py"], {**environment, "BENCH_SIDE": "plus"})
+    attempt("django-icv-sitemaps", left_out, lambda: call(["load.py"], {**environment, "BENCH_SIDE": "icv"}))
+
+
+def compare(environment: dict[str, str], left_out: dict[str, str]) -> None:
+    """Make sure that the first pages of all sides list the same; raise Differs otherwise."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+
+    def look(side: str) -> None:
+        for name, where, digest in json.loads(call(["check.py", side], environment)):
+            found[name][where] = digest
+
+    look("plus")
+    look("contrib")
+    attempt("django-icv-sitemaps", left_out, lambda: look("icv"))
+    attempt("django-sitemaps", left_out, lambda: look("lxml"))
+    for name, digests in found.items():
+        if len(set(digests.values())) > 1:
+            raise Differs(f"The sides do not list the same {name}: {digests}")
+        say(f"{len(digests)} sides list the same {name}: {next(iter(digests.values()))}")
+
+
+def measure(
+    names: Sequence[str], runs: int, environment: dict[str, str], left_out: dict[str, str]
+) -> dict[str, list[Run]]:
+    """Return what each run of each task cost."""
+    found: dict[str, list[Run]] = defaultdict(list)
+    for number in range(1, runs + 1):
         for name in names:
-            command = [sys.executable, __file__, "--rows", str(options.rows), "--task", name]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - ourselves
-            found[name].append(json.loads(done.stdout))
-    report(found, options.rows)
+            say(f"run {number} of {runs}: {name}")
+            task = lambda name=name: found[name].append(json.loads(call(["measure.py", name], environment)))  # noqa: E731
+            if TASKS[name].peer:
+                attempt(TASKS[name].peer, left_out, task)
+            else:
+                task()
+    return found
 
 
-def report(found: dict[str, list[dict[str, float]]], rows: int) -> None:
-    """Print figures and ratios as Markdown."""
-    middle = {
-        name: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for name, runs in found.items()
-    }
-    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, {datetime.now(UTC).date().isoformat()}"
-    print(f"{rows:,} rows; {machine}\n\n| work | CPU s | wall s | memory above start, MB | queries | MB out |")
-    print("|---|---:|---:|---:|---:|---:|")
-    for name, one in middle.items():
-        print(
-            f"| {name} | {one['cpu']:.3f} | {one['wall']:.3f} | {one['memory']:.0f} | "
-            f"{one['queries']:.0f} | {one['bytes'] / 1e6:.2f} |"
-        )
-    print("\n| CPU of | against | ratio |\n|---|---|---:|")
-    for name, other in RATIOS:
-        if name in middle and other in middle:
-            print(f"| {name} | {other} | {middle[name]['cpu'] / middle[other]['cpu']:.4f} |")
+def attempt(peer: str, left_out: dict[str, str], work: Callable[[], object]) -> None:
+    """Do the work of a peer, once it has failed no more."""
+    if peer in left_out:
+        return
+    try:
+        work()
+    except Failed as error:
+        left_out[peer] = str(error)
+
+
+def call(arguments: Sequence[str], environment: dict[str, str]) -> str:
+    """Run a script of this folder and return what it prints."""
+    script, *rest = arguments
+    done = subprocess.run(  # noqa: S603 - ourselves
+        [sys.executable, HERE / script, *rest], env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        say(done.stderr)
+        raise Failed((done.stderr.strip().splitlines() or ["no word"])[-1])
+    return done.stdout
+
+
+def medians(found: dict[str, list[Run]]) -> dict[str, Run]:
+    """Return the middle of each figure of each task."""
+    return {name: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for name, runs in found.items()}
+
+
+def report(rows: int, database: str, found: dict[str, Run]) -> None:
+    """Print the tables of one size in one database."""
+    print(f"## {rows:,} rows, {database}\n")
+    head = ("work", "CPU s", "of it server", "wall s", "memory, MB", "queries", "MB out")
+    table(head, (figures(name, one) for name, one in found.items()), numbers=6)
+    table(("work", "bar", "measured", "met"), bar_lines(rows, found))
+    table(("CPU of the first / of the second", "the first takes"), other_lines(rows, found))
+
+
+def report_memory(database: str, sizes: Mapping[int, Figures]) -> None:
+    """Print how the memory of this project grows with the table, where more than one size was measured."""
+    if len(sizes) > 1:
+        print(f"## Memory above start, MB, {database}\n")
+        table(("work", *(f"{rows:,} rows" for rows in sizes)), memory_lines(sizes), numbers=len(sizes))
+
+
+def figures(name: str, one: Run) -> tuple[str, ...]:
+    """Return a line of the first table."""
+    return (
+        name,
+        f"{cpu(one):.3f}",
+        f"{one['server']:.3f}" if one["server"] else "",
+        f"{one['wall']:.3f}",
+        f"{one['memory']:.1f}",
+        f"{one['queries']:.0f}",
+        f"{one['bytes'] / 1e6:.2f}",
+    )
+
+
+def table(head: Sequence[str], lines: Iterator[Sequence[str]], *, numbers: int = 0) -> None:
+    """Print a Markdown table, the last `numbers` columns to the right; nothing for no lines."""
+    lines = list(lines)
+    if not lines:
+        return
+    rules = ["---"] * (len(head) - numbers) + ["---:"] * numbers
+    print(f"| {' | '.join(head)} |\n|{'|'.join(rules)}|")
+    print("".join(f"| {' | '.join(line)} |\n" for line in lines), flush=True)
+
+
+def machine() -> str:
+    """Return date, machine and versions."""
+    parts = [datetime.now(UTC).date().isoformat(), processor(), f"{os.cpu_count()} cores"]
+    return ", ".join([*parts, f"Python {platform.python_version()}", *versions()])
+
+
+def processor() -> str:
+    """Return the name of the processor."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def versions() -> Iterator[str]:
+    """Yield the packages that take part."""
+    for name in PACKAGES:
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            yield f"no {name}"
+
+
+def say(text: str) -> None:
+    """Tell how far it is, apart from the tables."""
+    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

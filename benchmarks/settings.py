@@ -1,25 +1,50 @@
-"""The project that the benchmarks run in; BENCH_ROWS and DATABASE_URL choose its data."""
+"""The project that each side is measured in: the same shop, with one of the packages installed."""
 
-import os
 from pathlib import Path
 
 import environ
 
 env = environ.Env()
-ROWS = env.int("BENCH_ROWS", default=1_000_000)
-VAR = Path(os.environ.get("BENCH_VAR", Path(__file__).parent / "var"))
+SIDE = env.str("BENCH_SIDE", default="plus")
+"""Whose project this is: ``plus contrib icv``. Each is as if the others were not there."""
+ROWS = env.int("BENCH_ROWS", default=10_000)
+DATABASE = env.str("BENCH_DATABASE", default="sqlite")
+VAR = Path(env.str("BENCH_VAR", default=str(Path(__file__).parent / "var")))
+HOST = "shop.example"
 
 SECRET_KEY = "only for benchmarks"  # noqa: S105 - nothing is signed with it
-DEBUG = False
 ALLOWED_HOSTS = ["*"]
-DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR / f'shop-{ROWS}.sqlite3'}")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-INSTALLED_APPS = ["sitemaps_plus", "shop"]
-ROOT_URLCONF = "shop.urls"
 TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}]
 USE_TZ = True
+TIME_ZONE = "UTC"  # Django writes the day that it is here, the others that in UTC.
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French"), ("pt-br", "Brazilian Portuguese")]
+
+INSTALLED_APPS = {
+    "plus": ["sitemaps_plus", "shop"],
+    "contrib": ["django.contrib.sitemaps", "shop"],
+    "icv": ["django.contrib.contenttypes", "django.contrib.auth", "icv_sitemaps", "shop", "icv"],
+}[SIDE]
+ROOT_URLCONF = {"plus": "shop.urls_plus", "contrib": "shop.urls_contrib", "icv": "shop.urls"}[SIDE]
+
+if DATABASE == "postgres":
+    database = env.db_url("POSTGRES_URL", default="postgres://postgres@127.0.0.1:5432/postgres")
+    database["NAME"] = f"sitemaps_bench_{ROWS}"
+    # The CPU of parallel workers is gone with them: one process does the work of every side.
+    database["OPTIONS"] = {"options": "-c max_parallel_workers_per_gather=0"}
+else:
+    database = {"ENGINE": "django.db.backends.sqlite3", "NAME": VAR / f"shop-{ROWS}.sqlite3"}
+# One connection for the whole of a task, so that its server process can be looked at.
+DATABASES = {"default": {**database, "CONN_MAX_AGE": None}}
+
+FILES = VAR / f"{DATABASE}-{ROWS}"
+FOLDERS = {"default": FILES / "others", "sitemaps": FILES / "plus"}
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": VAR / "files"}},
-    "sitemaps": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": VAR / "sitemaps"}},
+    alias: {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": folder}}
+    for alias, folder in FOLDERS.items()
 }
-SITEMAPS_PLUS = {"ORIGIN": "https://shop.example"}
+
+# Whether the plan is asked for or known does not depend on how long a run takes; tasks say which of them they measure.
+SITEMAPS_PLUS = {"ORIGIN": f"https://{HOST}", "CHECK_EVERY": 86_400}
+ICV_SITEMAPS_BASE_URL = f"https://{HOST}"

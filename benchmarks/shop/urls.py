@@ -1,10 +1,8 @@
-"""Product pages, the registered sitemaps, and Django's own views under another name."""
+"""The pages of the shop, the same on every side."""
 
-from django.contrib.sitemaps import views as contrib
+from django.conf.urls.i18n import i18n_patterns
 from django.http import HttpRequest, HttpResponse
-from django.urls import include, path
-
-from shop.sitemaps import ContribSitemap
+from django.urls import path
 
 
 def product(request: HttpRequest, slug: str) -> HttpResponse:
@@ -12,16 +10,7 @@ def product(request: HttpRequest, slug: str) -> HttpResponse:
     return HttpResponse(slug)
 
 
-SITEMAPS = {"products": ContribSitemap}
-
 urlpatterns = [
-    path("", include("sitemaps_plus.urls")),
     path("p/<str:slug>/", product, name="product"),
-    path("contrib/sitemap.xml", contrib.index, {"sitemaps": SITEMAPS}),
-    path(
-        "contrib/sitemap-<section>.xml",
-        contrib.sitemap,
-        {"sitemaps": SITEMAPS},
-        name="django.contrib.sitemaps.views.sitemap",
-    ),
+    *i18n_patterns(path("p/<str:slug>/", product, name="product-in-language")),
 ]

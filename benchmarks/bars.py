@@ -1,0 +1,109 @@
+"""What this project promises, as ratios of two tasks of one run, and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tasks import TASKS
+
+Figures = Mapping[str, Mapping[str, float]]
+"""What each task cost, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One promise: so many times less CPU than another task, or at most so many times its CPU."""
+
+    task: str
+    against: str
+    times_less: float | None = None
+    times_more: float | None = None
+    rows: tuple[int, ...] = (1_000_000,)
+    """The sizes that the promise is made for; the ratio is shown for all."""
+
+    def measure(self, found: Figures) -> float:
+        """Return the ratio as the promise has it."""
+        ratio = cpu(found[self.against]) / cpu(found[self.task])
+        return 1 / ratio if self.times_more else ratio
+
+    def is_met(self, ratio: float) -> bool:
+        """Return whether `ratio` is as good as promised."""
+        return ratio <= self.times_more if self.times_more else ratio >= (self.times_less or 0)
+
+    def __str__(self) -> str:
+        """Return the promise in words."""
+        return f"at most {self.times_more:g} times" if self.times_more else f"{self.times_less:g} times less"
+
+
+MEMORY = 16
+"""MB above the start that no task of this project may take."""
+
+BARS = [
+    Bar(task="build, fast", against="all pages, contrib, no gzip", times_less=40),
+    Bar(task="build, zlib", against="all pages, contrib, no gzip", times_less=15),
+    Bar(task="build, fast", against="build, django-icv-sitemaps", times_less=20),
+    Bar(task="build, fast", against="floor, fast", times_more=2.5),
+    Bar(task="languages", against="languages, contrib", times_less=50, rows=(100_000,)),
+    Bar(task="languages", against="languages, contrib", times_less=120),
+    Bar(task="last page", against="page 1", times_more=1.1, rows=(10_000_000,)),
+    Bar(task="index", against="index, contrib", times_less=500),
+    Bar(task="build, contrib class, fast", against="all pages, contrib, no gzip", times_less=2.2),
+    Bar(task="languages, contrib class", against="languages, contrib", times_less=10),
+]
+OTHER_RATIOS = [
+    ("page 1", "page 1, contrib"),
+    ("page 1", "page 1, django-sitemaps"),
+    ("last page", "last page, contrib"),
+    ("page 1, contrib class", "page 1, contrib"),
+    ("index, plan checked", "index, contrib"),
+    ("index, first plan", "index, contrib"),
+    ("build, zlib", "floor, zlib"),
+]
+"""Of interest, without a promise: the first against the second."""
+
+
+def cpu(costs: Mapping[str, float]) -> float:
+    """Return the CPU of a task and of the database's server process together."""
+    return costs["cpu"] + costs["server"]
+
+
+def bar_lines(rows: int, found: Figures) -> Iterator[tuple[str, str, str, str]]:
+    """Yield work, bar, what was measured and whether that is as promised, for what was measured with `rows` rows."""
+    for bar in BARS:
+        if rows in bar.rows and bar.task in found and bar.against in found:
+            ratio = bar.measure(found)
+            yield f"{bar.task} / {bar.against}", str(bar), f"{ratio:.2f} times", _yes(bar.is_met(ratio))
+    memory = {name: costs["memory"] for name, costs in found.items() if _is_ours(name)}
+    if memory:
+        worst = max(memory, key=memory.__getitem__)
+        shown = f"{memory[worst]:.1f} MB ({worst})"
+        yield "memory above start, all work", f"at most {MEMORY} MB", shown, _yes(memory[worst] <= MEMORY)
+
+
+def other_lines(rows: int, found: Figures) -> Iterator[tuple[str, str]]:
+    """Yield the ratios that are shown without a promise, for example because the size is not the promised one."""
+    promised = {(bar.task, bar.against) for bar in BARS if rows in bar.rows}
+    others = [(bar.task, bar.against) for bar in BARS]
+    for task, against in dict.fromkeys([*others, *OTHER_RATIOS]):
+        if (task, against) not in promised and task in found and against in found:
+            yield f"{task} / {against}", _times(cpu(found[against]) / cpu(found[task]))
+
+
+def memory_lines(sizes: Mapping[int, Figures]) -> Iterator[tuple[str, ...]]:
+    """Yield the memory of each task of this project, a column for each size."""
+    for name in TASKS:
+        if _is_ours(name) and any(name in found for found in sizes.values()):
+            yield name, *(f"{found[name]['memory']:.1f}" if name in found else "" for found in sizes.values())
+
+
+def _is_ours(name: str) -> bool:
+    return TASKS[name].side == "plus" and not name.startswith("floor")
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f} times less" if ratio >= 1 else f"{1 / ratio:.2f} times more"
+
+
+def _yes(is_met: bool) -> str:
+    return "yes" if is_met else "**no**"

@@ -1,0 +1,97 @@
+"""Make the data of one size in one database, once, and the plans of all sections anew."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
+
+BATCH = 20_000
+START = datetime(2020, 1, 1, tzinfo=UTC)
+TAILS = {7: "-größe-œuvre-東京", 31: "-" + "very-long-name-" * 9 + "end", 63: "-salt&pepper's"}
+
+
+def main() -> None:
+    """Make tables and rows where they are missing."""
+    import django
+
+    from settings import SIDE
+
+    django.setup()
+    if SIDE == "plus":
+        make_database()
+    make_tables()
+    if SIDE == "plus":
+        make_rows()
+        make_plans()
+
+
+def make_database() -> None:
+    """Make the folder of the files, and the database where that is not a file."""
+    from django.conf import settings
+    from django.db import connection
+
+    for folder in settings.FOLDERS.values():
+        folder.mkdir(parents=True, exist_ok=True)
+    if connection.vendor != "postgresql":
+        return
+    name = settings.DATABASES["default"]["NAME"]
+    with connection._nodb_cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
+        if cursor.fetchone() is None:
+            cursor.execute(f"CREATE DATABASE {connection.ops.quote_name(name)} ENCODING 'UTF8' TEMPLATE template0")
+
+
+def make_tables() -> None:
+    """Make what the apps of this side need."""
+    from django.core.management import call_command
+
+    call_command("migrate", run_syncdb=True, verbosity=0)
+
+
+def make_rows() -> None:
+    """Make the products, all or none."""
+    from django.conf import settings
+    from django.db import connection, transaction
+
+    from shop.models import Product
+
+    if Product.objects.count() == settings.ROWS:
+        return
+    with transaction.atomic():
+        Product.objects.all().delete()
+        for first in range(1, settings.ROWS + 1, BATCH):
+            last = min(first + BATCH, settings.ROWS + 1)
+            Product.objects.bulk_create(map(product, range(first, last)))
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            # What the server does by itself after a while: not in the middle of a measurement.
+            cursor.execute("VACUUM ANALYZE")
+
+
+def product(number: int):
+    """Return a product: 1 % have a slug that is not ASCII, 1 % a long one, 1 % one with characters that XML escapes."""
+    from shop.models import Product
+
+    tail = TAILS.get(number % 100, "-plain-product")
+    return Product(pk=number, slug=f"{number}{tail}", updated_at=START + timedelta(seconds=number * 97 % 200_000_000))
+
+
+def make_plans() -> None:
+    """Cut every section into pages, as the first crawler makes it do."""
+    from sitemaps_plus.origin import get_sites
+    from sitemaps_plus.paging import refresh
+    from sitemaps_plus.sections import get_sections
+
+    for site in get_sites(print):
+        for section in get_sections(site):
+            refresh(section, force=True)
+
+
+if __name__ == "__main__":
+    main()

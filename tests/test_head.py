@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
@@ -109,6 +110,33 @@ def in_sitemap(label: str = "products") -> dict[str, list[tuple[str, str]]]:
 
 def rendered(template: str, **context: Any) -> str:
     return Template("{% load sitemaps_plus %}" + template).render(Context(context))
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [
+        ("{% canonical_link item keep='q' %}", "keep='q' is for the requested page"),
+        ("{% hreflang_links item x_default=True %}", "x_default=True is for the requested page"),
+        ("{% canonical_link nothing keep='q' %}", "keep='q' is for the requested page"),
+        ("{% canonical_link section='products' %}", "section='products' chooses the section of an object"),
+        ("{% hreflang_links section='products' %}", "section='products' chooses the section of an object"),
+        ("{% canonical_link keep=5 %}", "give the names of parameters"),
+        ("{% canonical_link keep=item %}", "give the names of parameters"),
+    ],
+)
+def test_options_without_effect_or_sense_are_refused(tag: str, said: str) -> None:
+    request = RequestFactory().get("/plain/a")
+
+    with pytest.raises(SitemapError, match=re.escape(said)):
+        rendered(tag, request=request, item=Product(pk=1, slug="a"))
+
+
+@pytest.mark.parametrize("keep", [None, "", ["q"], ("q",), "q"])
+def test_parameters_to_keep_come_as_a_text_or_a_list(keep: Any) -> None:
+    html = rendered("{% canonical_link keep=names %}", request=RequestFactory().get("/plain/a?q=1&b=2"), names=keep)
+
+    assert ("?q=1" in html) is bool(keep)
+    assert "b=2" not in html
 
 
 # The page in other languages

@@ -10,6 +10,7 @@ import pytest
 from django.contrib import sitemaps as contrib
 from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
+from django.template import Context, Template
 from django.template.loader import get_template, render_to_string
 from django.utils import timezone, translation
 from django.utils.functional import lazy
@@ -23,6 +24,7 @@ from samples import make_products, put_template, section_of, text_of
 from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, Video
 from sitemaps_plus.addresses import Origin, Scope, normalize
 from sitemaps_plus.entries import Cleaner, Group
+from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.objects import read_groups
 from sitemaps_plus.overrides import INDEX, PAGE
@@ -70,6 +72,15 @@ def written(urlset: list[dict[str, Any]]) -> bytes:
     groups = [group for info in urlset if (group := url_info_group(info, 1, cleaner))]
     pieces = write_urlset(groups, prefixes={"xhtml": XHTML}, report=Report("urlset"), tally=Tally(), as_given=True)
     return b"".join(pieces)
+
+
+@pytest.mark.parametrize("tag", ["sitemap_alternates", "sitemap_images", "sitemap_videos", "sitemap_news"])
+@pytest.mark.parametrize("given", [None, "", Product(pk=1), {"item": 1}], ids=["none", "unknown", "object", "a dict"])
+def test_tags_say_that_they_need_a_url(tag: str, given: Any) -> None:
+    template = Template(f"{{% load sitemaps_plus %}}{{% {tag} url %}}")
+
+    with pytest.raises(SitemapError, match=rf"\{{% {tag} %\}} got .* in place of one of the dicts of urlset"):
+        template.render(Context({"url": given}))
 
 
 @given(st.lists(infos, max_size=4, unique_by=lambda info: info["location"]))

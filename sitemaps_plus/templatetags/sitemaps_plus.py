@@ -23,7 +23,7 @@ from sitemaps_plus.media import extras, url_prefixes
 from sitemaps_plus.rendering import url_info_links
 from sitemaps_plus.reports import Report
 from sitemaps_plus.templated import Url, UrlSet
-from sitemaps_plus.text import format_priority
+from sitemaps_plus.text import format_priority, shown
 from sitemaps_plus.writer import link_elements, namespaces
 
 register = template.Library()
@@ -60,6 +60,7 @@ def sitemap_namespaces(context: Mapping[str, Any]) -> SafeString:
 @register.simple_tag
 def sitemap_alternates(url: Mapping[str, Any]) -> SafeString:
     """Return the links to the other languages of a ``url``: its ``alternates`` and ``hreflang``."""
+    _check_url("sitemap_alternates", url)
     links = url_info_links(url, _key(url), _cleaner(url))
     return _xml(link_elements(links) + _extras(url, "hreflang", links))
 
@@ -67,18 +68,21 @@ def sitemap_alternates(url: Mapping[str, Any]) -> SafeString:
 @register.simple_tag
 def sitemap_images(url: Mapping[str, Any]) -> SafeString:
     """Return the ``<image:image>`` of a ``url``."""
+    _check_url("sitemap_images", url)
     return _xml(_extras(url, "images"))
 
 
 @register.simple_tag
 def sitemap_videos(url: Mapping[str, Any]) -> SafeString:
     """Return the ``<video:video>`` of a ``url``."""
+    _check_url("sitemap_videos", url)
     return _xml(_extras(url, "videos"))
 
 
 @register.simple_tag
 def sitemap_news(url: Mapping[str, Any]) -> SafeString:
     """Return the ``<news:news>`` of a ``url``."""
+    _check_url("sitemap_news", url)
     return _xml(_extras(url, "news"))
 
 
@@ -87,6 +91,7 @@ def hreflang_links(
     context: template.Context, item: Any = _PAGE, *, section: str = "", x_default: Any = False
 ) -> SafeString:
     """Return the links to the other languages of the requested page, or of an object as its section lists them."""
+    _refuse("hreflang_links", item, section=section, x_default=x_default)
     if item is _PAGE:
         links = head.page_links(_needed_request(context, "hreflang_links"), x_default=x_default)
     else:
@@ -95,10 +100,11 @@ def hreflang_links(
 
 
 @register.simple_tag(takes_context=True)
-def canonical_link(context: template.Context, item: Any = _PAGE, *, section: str = "", keep: str = "") -> SafeString:
+def canonical_link(context: template.Context, item: Any = _PAGE, *, section: str = "", keep: Any = "") -> SafeString:
     """Return the link to the one address of the requested page, with the parameters `keep`, or of an object."""
+    _refuse("canonical_link", item, section=section, keep=keep)
     if item is _PAGE:
-        names = [name.strip() for name in keep.split(",")]
+        names = _names(keep)
         address = head.page_address(_needed_request(context, "canonical_link"), names)
     else:
         address = head.object_address(item, _request(context), label=section)
@@ -109,6 +115,28 @@ def canonical_link(context: template.Context, item: Any = _PAGE, *, section: str
 def sitemap_link(context: template.Context) -> SafeString:
     """Return the link to the index of sitemaps."""
     return _link('<link rel="sitemap" type="application/xml" href="{}">', head.sitemap_address(_request(context)))
+
+
+def _refuse(tag: str, item: Any, *, section: str, **of_page: Any) -> None:
+    """Raise SitemapError for an option that would have no effect: some are for the page alone, one for an object."""
+    for_object = [f"section={section!r}"] if section else []
+    for_page = [f"{name}={given!r}" for name, given in of_page.items() if given]
+    if item is _PAGE and for_object:
+        said = f"{for_object[0]} chooses the section of an object, and there is none. Give one, or leave section out."
+        raise SitemapError(f"{{% {tag} %}}: {said}")
+    if item is not _PAGE and for_page:
+        said = f"{for_page[0]} is for the requested page; of an object its section decides. Leave out one of the two."
+        raise SitemapError(f"{{% {tag} %}}: {said}")
+
+
+def _names(keep: Any) -> list[str]:
+    names = keep.split(",") if isinstance(keep, str) else list(keep) if isinstance(keep, list | tuple) else [keep]
+    if not all(isinstance(name, str) for name in names if name is not None):
+        raise SitemapError(
+            f"{{% canonical_link keep={shown(keep)} %}}: give the names of parameters, as in "
+            '{% canonical_link keep="page,q" %}.'
+        )
+    return [name.strip() for name in names if name is not None]
 
 
 def _link(form: str, address: str | None) -> SafeString:
@@ -143,6 +171,14 @@ def _extras(url: Mapping[str, Any], name: str, links: Sequence[Link] = ()) -> st
         links=links,
         emit_deprecated=bool(url.get("emit_deprecated")),
     )
+
+
+def _check_url(tag: str, url: Any) -> None:
+    if not isinstance(url, Mapping) or "location" not in url:
+        raise SitemapError(
+            f"{{% {tag} %}} got {shown(url)} in place of one of the dicts of urlset. Write {{% {tag} url %}} inside of "
+            "{% for url in urlset %}; the object is url.item, and the tag finds it."
+        )
 
 
 def _key(url: Mapping[str, Any]) -> object:

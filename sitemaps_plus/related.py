@@ -43,7 +43,7 @@ class Related:
 
     def __post_init__(self) -> None:
         """Raise InvalidSitemap for what the database cannot compute."""
-        parts = self._expressions()
+        parts = self.parts()
         if not isinstance(self.relation, str) or not parts or any(_is_loaded(part) for part in parts):
             raise InvalidSitemap(
                 f"Related({self.relation!r}, {self.value!r}): give the name of a relation, and a value or an "
@@ -94,7 +94,8 @@ class Related:
         given = f"{name}={shown(getattr(self, name))}"
         return InvalidSitemap(f"Related({self.relation!r}, ..., {given}): give {remedy}.")
 
-    def _expressions(self) -> list[Any]:
+    def parts(self) -> list[Any]:
+        """Return the expressions of the related model's columns."""
         if isinstance(self.value, Declared) and not isinstance(self.value, type):
             return list(self.value.expressions().values())
         return [self.value] if isinstance(self.value, Expression) else []
@@ -111,7 +112,7 @@ class Related:
         rows = relation.rows(keys, reader.rows.db)
         if self.filter is not None:
             rows = rows.filter(self.filter)
-        parts = self._expressions()
+        parts = self.parts()
         columns = {_PARENT: F(relation.parent), _LANGUAGE: self.language or F("pk")}
         columns |= {f"_sitemap_part_{at}": part for at, part in enumerate(parts) if _is_needed(part, reader)}
         wanted = rows.annotate(**columns).order_by(*_names(self.order_by) or relation.ordering, "pk")

@@ -1,0 +1,241 @@
+"""Resolve the expressions of the registered classes against their models, without asking a database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.contrib import sitemaps as contrib
+from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.exceptions import FieldDoesNotExist, FieldError
+from django.db.models import Aggregate, DateField, F, OuterRef, QuerySet, Subquery
+
+from sitemaps_plus.checks.classes import class_of, declared, languages_of_rows, model_of, name_of, queryset_of, sitemaps
+from sitemaps_plus.errors import InvalidSitemap
+from sitemaps_plus.hooks import MEDIA, Column, Hooks, read_hooks
+from sitemaps_plus.languages import same_language
+from sitemaps_plus.related import Related, find_relation
+from sitemaps_plus.sitemaps import ModelSitemap, NewsSitemap
+
+_CHOICES = re.compile(r"(?<=Choices are: ).*")
+
+Found = Iterator[CheckMessage]
+
+
+class _Part(NamedTuple):
+    """An expression of a hook, and the rows that it is of."""
+
+    hook: str
+    expression: Any
+    rows: QuerySet[Any]
+    place: str = ""
+    """Where it stands, for messages."""
+
+
+@register()
+def check_expressions(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.E020 and W021: what hooks read from the database exists, and is one thing for a row."""
+    return [message for sitemap in sitemaps() for message in _check_expressions(sitemap)]
+
+
+def _check_expressions(sitemap: Any) -> Found:
+    for part in _parts(sitemap):
+        if problem := _problem(part):
+            yield _error(sitemap, f"{part.hook}: {part.place}{problem}", _remedy(part))
+        elif name := _to_many(part):
+            yield Warning(
+                f"{name_of(sitemap)}.{part.hook}: F({name!r}) leads to many rows, so that a row comes once for each of "
+                "them and shows one alone.",
+                hint=_related_hint(part.hook, name),
+                obj=class_of(sitemap),
+                id="sitemaps_plus.W021",
+            )
+
+
+def _error(sitemap: Any, text: str, hint: str) -> Error:
+    return Error(f"{name_of(sitemap)}.{text}", hint=hint, obj=class_of(sitemap), id="sitemaps_plus.E020")
+
+
+def _remedy(part: _Part) -> str:
+    if isinstance(part.expression, Column) and part.expression.language:
+        return (
+            f"Add the column for {part.expression.language!r}, name another one for it in PerLanguage({{...}}), or "
+            "leave that language out of `languages` or LANGUAGES."
+        )
+    model = part.rows.model.__name__
+    return f"Correct the name. Columns that {model} does not have, get_queryset() may annotate."
+
+
+def _related_hint(hook: str, name: str) -> str:
+    relation, _, column = name.partition("__")
+    if hook == "images" and column and "__" not in column:
+        return f"Write images = Related({relation!r}, Image(loc=F({column!r}))), which reads them all."
+    if hook in MEDIA:
+        return f"Write {hook} = Related({relation!r}, ...), with a value of the related rows, which reads them all."
+    return f"Choose one of them: Max({name!r}), another aggregate, a Subquery, or Related(..., language=...)."
+
+
+# The expressions of a class
+
+
+def _parts(sitemap: Any) -> Iterator[_Part]:
+    """Yield what the database computes for the rows of a class; nothing where only code knows the rows."""
+    rows = queryset_of(sitemap)
+    if rows is None or _makes_rows(class_of(sitemap)):
+        return
+    languages = _languages(sitemap)
+    for hook in _hooks(read_hooks(sitemap)):
+        for expression in hook.columns.values():
+            if not _is_needed(expression, languages):
+                continue
+            related = getattr(getattr(expression, "load", None), "__self__", None)
+            if isinstance(related, Related):
+                yield from _parts_of(related, hook.name, rows, languages)
+            else:
+                yield _Part(hook.name, expression, rows)
+
+
+def _makes_rows(cls: Any) -> bool:
+    """Return whether a method of the class makes the rows: it may annotate what hooks read."""
+    known = (ModelSitemap.items, NewsSitemap.items, contrib.GenericSitemap.items)
+    return cls.items not in known or getattr(cls, "get_queryset", None) not in (None, ModelSitemap.get_queryset)
+
+
+def _hooks(hooks: Hooks) -> Sequence[Any]:
+    return (*hooks.shown, hooks.languages, hooks.x_default, hooks.changed)
+
+
+def _parts_of(related: Related, hook: str, rows: QuerySet[Any], languages: Sequence[str]) -> Iterator[_Part]:
+    """Yield the expressions of related rows; a relation that does not exist is for another check."""
+    with suppress(InvalidSitemap):
+        others = find_relation(rows.model, related.relation).model._default_manager.all()  # type: ignore[arg-type]
+        place = f"Related({related.relation!r}): "
+        given = [*related.parts(), *([] if related.language is None else [related.language])]
+        for expression in given:
+            if _is_needed(expression, languages):
+                yield _Part(hook, expression, others, place)
+        yield _Part(hook, _Filter(related.filter), others, f"{place}filter: ")
+        yield _Part(hook, _Order(related.order_by), others, f"{place}order_by: ")
+
+
+class _Filter(NamedTuple):
+    condition: Any
+
+    def apply(self, rows: QuerySet[Any]) -> None:
+        if self.condition is not None:
+            rows.filter(self.condition)
+
+
+class _Order(NamedTuple):
+    names: Any
+
+    def apply(self, rows: QuerySet[Any]) -> None:
+        rows.order_by(*([self.names] if isinstance(self.names, str) else self.names))
+
+
+def _languages(sitemap: Any) -> Sequence[str]:
+    """Return the languages in which a class makes URLs; all of them where only rows tell."""
+    if not declared(sitemap, "i18n", True):
+        return (settings.LANGUAGE_CODE,)
+    return languages_of_rows(sitemap) or [code for code, _ in settings.LANGUAGES]
+
+
+def _is_needed(expression: Any, languages: Sequence[str]) -> bool:
+    language = getattr(expression, "language", None) if isinstance(expression, Column) else None
+    return language is None or any(same_language(language, code) for code in languages)
+
+
+# What is wrong with one
+
+
+def _problem(part: _Part) -> str | None:
+    try:
+        if isinstance(part.expression, _Filter | _Order):
+            part.expression.apply(part.rows)
+        else:
+            part.expression.resolve_expression(part.rows.query.chain())
+    except FieldError as error:
+        return _CHOICES.sub(_without_ours, str(error))
+    except Exception:  # of an expression of any kind; what cannot be resolved here is told where rows are read
+        return None
+    return None
+
+
+def _without_ours(choices: re.Match[str]) -> str:
+    return ", ".join(name for name in choices[0].split(", ") if not name.startswith("_sitemap_"))
+
+
+def _to_many(part: _Part) -> str | None:
+    """Return the name in an expression that joins many rows to one; None for none."""
+    # Of related rows each may have many: a value comes for each of them.
+    if part.place:
+        return None
+    query = part.rows.query.chain()
+    known = set(query.alias_map)
+    with suppress(Exception):  # of an expression of any kind
+        part.expression.resolve_expression(query)
+    # What the queryset joins already, it has chosen from.
+    if set(query.alias_map) <= known:
+        return None
+    names = (name for name in _names(part.expression) if name.partition("__")[0] not in query.annotations)
+    return next((name for name in names if _leads_to_many(query, name)), None)
+
+
+def _names(expression: Any) -> Iterator[str]:
+    """Yield the names that an expression reads row by row."""
+    if isinstance(expression, Column):
+        expression = expression.expression
+    if isinstance(expression, F) and not isinstance(expression, OuterRef):
+        yield str(expression.name)  # type: ignore[attr-defined]
+    elif not isinstance(expression, Aggregate | Subquery) and hasattr(expression, "get_source_expressions"):
+        for source in expression.get_source_expressions():
+            yield from _names(source)
+
+
+def _leads_to_many(query: Any, name: str) -> bool:
+    path, *_ = query.names_to_path(name.split("__"), query.get_meta())
+    return any(step.m2m for step in path)
+
+
+# Articles
+
+
+@register()
+def check_news(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.E022: a section of news has a date field, and a window that is a time."""
+    news = [sitemap for sitemap in sitemaps() if issubclass(class_of(sitemap), NewsSitemap)]
+    return [message for sitemap in news for message in (*_check_date_field(sitemap), *_check_window(sitemap))]
+
+
+def _check_date_field(sitemap: Any) -> Found:
+    model, name = model_of(sitemap), declared(sitemap, "date_field")
+    if model is None or name is None:
+        return
+    dates = ", ".join(field.name for field in model._meta.concrete_fields if isinstance(field, DateField)) or "none"
+    try:
+        field: Any = model._meta.get_field(name)
+    except FieldDoesNotExist:
+        field = None
+    if not isinstance(field, DateField):
+        is_what = "is no field" if field is None else f"is a {type(field).__name__}"
+        yield Error(
+            f"{name_of(sitemap)}.date_field is {name!r}, which {is_what} of {model.__name__}.",
+            hint=f"Name the field that says when an article was published. Fields with dates: {dates}.",
+            obj=class_of(sitemap),
+            id="sitemaps_plus.E022",
+        )
+
+
+def _check_window(sitemap: Any) -> Found:
+    window = declared(sitemap, "window", timedelta(days=2))
+    if not isinstance(window, timedelta) or window <= timedelta():
+        yield Error(
+            f"{name_of(sitemap)}.window is {window!r}.",
+            hint="Give a timedelta above zero, as in window = timedelta(days=2).",
+            obj=class_of(sitemap),
+            id="sitemaps_plus.E022",
+        )

@@ -48,11 +48,12 @@ def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
 
 def _chunks(section: Section, page: Page) -> Iterator[list[Row]]:
     wanted = page.rows(section).annotate(**section.hooks.columns).order_by(*section.key.names)
-    items = list(wanted[:CHUNK])
+    size = section.rows_of(CHUNK)
+    items = list(wanted[:size])
     while items:
         yield _rows(section, items)
         last = section.key.after(_key_of(section, items[-1]))
-        items = list(wanted.filter(last)[:CHUNK]) if len(items) == CHUNK else []
+        items = list(wanted.filter(last)[:size]) if len(items) == size else []
 
 
 def _rows(section: Section, items: Sequence[Any]) -> list[Row]:

@@ -30,7 +30,7 @@ from sitemaps_plus.sections import Section
 from sitemaps_plus.text import shown
 
 CHUNK = 2000
-"""Rows read at a time: as fast as a cursor of the server, and bounded in memory."""
+"""URLs made at a time: as fast as a cursor of the server, and bounded in memory."""
 
 _CLUSTERS = 500
 # Rules that an address on another host breaks.

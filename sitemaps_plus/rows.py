@@ -39,13 +39,13 @@ def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
 
 def _chunks(section: Section, page: Page, columns: Mapping[str, Any]) -> Iterator[list[Sequence[Any]]]:
     """Yield the key and the columns of rows, a chunk at a time."""
-    names = section.key.names
+    names, size = section.key.names, section.rows_of(CHUNK)
     wanted = _records(section, page.rows(section).order_by(*names), columns)
-    found = list(wanted[:CHUNK])
+    found = list(wanted[:size])
     while found:
         yield found
         last = section.key.after(found[-1][: len(names)])
-        found = list(wanted.filter(last)[:CHUNK]) if len(found) == CHUNK else []
+        found = list(wanted.filter(last)[:size]) if len(found) == size else []
 
 
 def _records(section: Section, wanted: QuerySet[Any], columns: Mapping[str, Any]) -> Any:

@@ -131,7 +131,11 @@ class Section:
     @property
     def rows_limit(self) -> int:
         """The most rows that a page may hold: all languages of a row are on one page."""
-        return max(1, self.urls_limit // max(1, len(self.languages)))
+        return self.rows_of(self.urls_limit)
+
+    def rows_of(self, urls: int) -> int:
+        """Return how many rows have as many URLs; at least one."""
+        return max(1, urls // max(1, len(self.languages)))
 
     @property
     def rows_to_fill(self) -> int:

@@ -52,6 +52,7 @@ def test_a_map_that_is_no_dict_maps_nothing(value: Any, settings: Any) -> None:
         ("", []),
         ([], []),
         (["de", "en", "de"], ["de", "en"]),
+        (["de", None, "", "en"], ["de", "en"]),
         ("de, en;fr\tes", ["de", "en", "fr", "es"]),
         (("pt-br",), ["pt-br"]),
     ],
@@ -60,7 +61,7 @@ def test_languages_come_as_a_list_or_as_one_text(given: Any, expected: list[str]
     assert languages_in(given) == expected
 
 
-@pytest.mark.parametrize("given", [["de", None], [7], ["../de"], ["de/"], "de/en"])
+@pytest.mark.parametrize("given", [["de", 5], [7], ["../de"], ["de/"], "de/en"])
 def test_what_is_no_language_is_refused(given: Any) -> None:
     with pytest.raises(ValueError, match="is no language code"):
         languages_in(given)

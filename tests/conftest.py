@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
@@ -19,3 +20,17 @@ hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sitemaps_
 def _nothing_kept(settings: Any) -> None:
     cache.clear()
     settings.STORAGES = dict(settings.STORAGES)  # Assigning builds the storages anew, those in memory empty.
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, on a server, what does not ask it: that has been seen on SQLite."""
+    if connection.vendor != "sqlite":
+        config.hook.pytest_deselected(items=[item for item in items if not _asks_the_database(item)])
+        items[:] = filter(_asks_the_database, items)
+
+
+def _asks_the_database(item: pytest.Item) -> bool:
+    # pytest-django keeps all other tests from it.
+    return item.get_closest_marker("django_db") is not None or not {"db", "transactional_db"}.isdisjoint(
+        getattr(item, "fixturenames", ())
+    )

@@ -31,6 +31,7 @@ test: .venv/ready
 	$(TEST)/python -m pytest -n auto --ignore=tests/test_example_project.py $(ARGS)
 
 bench: $(BENCH)/ready
+	-$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --group bench --group peers
 	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
 
 lint: .venv/ready

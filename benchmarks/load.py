@@ -13,6 +13,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
 
 BATCH = 20_000
 START = datetime(2020, 1, 1, tzinfo=UTC)
+SIX_YEARS = 6 * 365 * 86_400
 TAILS = {7: "-größe-œuvre-東京", 31: "-" + "very-long-name-" * 9 + "end", 63: "-salt&pepper's"}
 
 
@@ -61,7 +62,8 @@ def make_rows() -> None:
 
     from shop.models import Product
 
-    if Product.objects.count() == settings.ROWS:
+    last = Product.objects.order_by("pk").last()
+    if last and Product.objects.count() == settings.ROWS and last.updated_at == product(settings.ROWS).updated_at:
         return
     with transaction.atomic():
         Product.objects.all().delete()
@@ -75,11 +77,15 @@ def make_rows() -> None:
 
 
 def product(number: int):
-    """Return a product: 1 % have a slug that is not ASCII, 1 % a long one, 1 % one with characters that XML escapes."""
+    """Return a product: 1 % have a slug that is not ASCII, 1 % a long one, 1 % one with characters that XML escapes.
+
+    Products change in any order, so that a page has dates of all years.
+    """
     from shop.models import Product
 
     tail = TAILS.get(number % 100, "-plain-product")
-    return Product(pk=number, slug=f"{number}{tail}", updated_at=START + timedelta(seconds=number * 97 % 200_000_000))
+    changed = START + timedelta(seconds=number * 2_654_435_761 % SIX_YEARS)
+    return Product(pk=number, slug=f"{number}{tail}", updated_at=changed)
 
 
 def make_plans() -> None:

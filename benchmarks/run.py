@@ -17,6 +17,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def is_for(task: Task, rows: int, left_out: dict[str, str]) -> bool:
 def load(environment: dict[str, str], left_out: dict[str, str]) -> None:
     """Make tables and rows; a peer whose tables cannot be made is left out."""
     call(["load.py"], {**environment, "BENCH_SIDE": "plus"})
-    attempt("django-icv-sitemaps", left_out, lambda: call(["load.py"], {**environment, "BENCH_SIDE": "icv"}))
+    attempt("django-icv-sitemaps", left_out, partial(call, ["load.py"], {**environment, "BENCH_SIDE": "icv"}))
 
 
 def compare(environment: dict[str, str], left_out: dict[str, str]) -> None:
@@ -121,8 +122,8 @@ def compare(environment: dict[str, str], left_out: dict[str, str]) -> None:
 
     look("plus")
     look("contrib")
-    attempt("django-icv-sitemaps", left_out, lambda: look("icv"))
-    attempt("django-sitemaps", left_out, lambda: look("lxml"))
+    attempt("django-icv-sitemaps", left_out, partial(look, "icv"))
+    attempt("django-sitemaps", left_out, partial(look, "lxml"))
     for name, digests in found.items():
         if len(set(digests.values())) > 1:
             raise Differs(f"The sides do not list the same {name}: {digests}")
@@ -134,15 +135,18 @@ def measure(
 ) -> dict[str, list[Run]]:
     """Return what each run of each task cost."""
     found: dict[str, list[Run]] = defaultdict(list)
+
+    def once(name: str) -> None:
+        found[name].append(json.loads(call(["measure.py", name], environment)))
+
     for number in range(1, runs + 1):
         for name in names:
             say(f"run {number} of {runs}: {name}")
-            task = lambda name=name: found[name].append(json.loads(call(["measure.py", name], environment)))  # noqa: E731
-            if TASKS[name].peer:
-                attempt(TASKS[name].peer, left_out, task)
+            if peer := TASKS[name].peer:
+                attempt(peer, left_out, partial(once, name))
             else:
-                task()
-    return found
+                once(name)
+    return {name: costs for name, costs in found.items() if TASKS[name].peer not in left_out}
 
 
 def attempt(peer: str, left_out: dict[str, str], work: Callable[[], object]) -> None:

@@ -152,7 +152,7 @@ def read_rows(most: int = 2**62) -> None:
     from django.db import connection, transaction
 
     with transaction.atomic(), connection.chunked_cursor() as cursor:
-        cursor.execute("SELECT id, slug, CAST(updated_at AS text) FROM shop_product ORDER BY id LIMIT %s", [most])
+        cursor.execute("SELECT slug, CAST(updated_at AS text) FROM shop_product ORDER BY id LIMIT %s", [most])
         while cursor.fetchmany(2000):
             pass
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Any
 
 from sitemaps_plus.addresses import MAX_LOC, Origin, normalize
 from sitemaps_plus.dates import format_date
 from sitemaps_plus.entries import Link
+from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.text import Warn, clean, escape, ignore, shown
 
 # What stands together in the query of an address that is good for some time only.
@@ -72,24 +73,32 @@ def attribute_of(value: Any, context: Context) -> str | None:
     return None if value is None else text_of(value, context).replace("\n", "&#10;").replace("\t", "&#9;")
 
 
-def url_of(value: Any, context: Context) -> str:
-    """Return an address as XML; a path is joined to the origin."""
-    return escape(normalize(value, origin=context.origin, warn=context.warn, max_length=context.max_loc))
+def absolute_url(where: str, value: Any, context: Context) -> str:
+    """Return an address that stands in the field `where`; a path is joined to the origin."""
+    try:
+        return normalize(value, origin=context.origin, warn=context.warn, max_length=context.max_loc)
+    except InvalidEntry as error:
+        raise error.within(where, None if error.code == "E-URL-USERINFO" else shown(value)) from error
 
 
-def media_url_of(value: Any, context: Context, *, may_be_ftp: bool = False) -> str:
+def url_of(where: str, value: Any, context: Context) -> str:
+    """Return an address that stands in the field `where` as XML; a path is joined to the origin."""
+    return escape(absolute_url(where, value, context))
+
+
+def media_url_of(where: str, value: Any, context: Context, *, may_be_ftp: bool = False) -> str:
     """Return the address of a file or player as XML; one that stops working some day with ``W-URL-SIGNED``.
 
-    The files of a video may be on FTP too (G-VID).
+    The files of a video may be on FTP too (G-VID). `where` names the field, for messages.
     """
     if may_be_ftp and isinstance(value, str) and value[:6].lower() == "ftp://":
-        url = _ftp_url(value, context)
+        url = _ftp_url(where, value, context)
     else:
-        url = normalize(value, origin=context.origin, warn=context.warn, max_length=context.max_loc)
+        url = absolute_url(where, value, context)
     # The cheap test first: a row may have a thousand of these.
     if "?" in url and (signature := signature_in(url)):
         # The signature itself is no matter for a log.
-        said = f"The address {shown(url.partition('?')[0])} is signed ({signature}) and will stop working"
+        said = f"{where}: the address {shown(url.partition('?')[0])} is signed ({signature}) and will stop working"
         context.warn("W-URL-SIGNED", f"{said}; give one that everybody may fetch at any time.")
     return escape(url)
 
@@ -103,23 +112,22 @@ def signature_in(url: str) -> str | None:
     return next(("+".join(marks) for marks in _SIGNATURES if all(mark.lower() in names for mark in marks)), None)
 
 
-def _ftp_url(value: str, context: Context) -> str:
+def _ftp_url(where: str, value: str, context: Context) -> str:
     # Encoded as any other address, under the scheme whose default port it does not name.
     scheme = "http" if ":443" in value else "https"
-    url = normalize(
-        f"{scheme}://{value[6:]}",
-        origin=context.origin,
-        warn=context.warn,
-        max_length=context.max_loc + len(scheme) - len("ftp"),
-    )
+    longer = replace(context, max_loc=context.max_loc + len(scheme) - len("ftp"))
+    url = absolute_url(where, f"{scheme}://{value[6:]}", longer)
     return f"ftp{url.removeprefix(scheme)}"
 
 
-def date_of(value: Any, context: Context, *, future: str | None = None) -> str | None:
-    """Return a date as text, or None with the warning `future` for one that is later than now."""
+def date_of(where: str, value: Any, context: Context, *, future: tuple[str, str] | None = None) -> str | None:
+    """Return a date as text, or None for one that is later than now with the warning `future`: its code and text."""
 
     def warn(code: str, text: str) -> None:
-        context.warn(future if future and code == "W-LASTMOD-FUTURE" else code, text)
+        if future and code == "W-LASTMOD-FUTURE":
+            context.warn(future[0], f"{where} is {shown(value)}, in the future: {future[1]}")
+        else:
+            context.warn(code, f"{where}: {text}")
 
     return format_date(value, tz=context.tz, now=context.now if future else None, warn=warn)
 
@@ -146,7 +154,8 @@ def plain(prefix: str, value: Any, names: Sequence[str]) -> Iterator[str]:
 def dates(prefix: str, value: Any, names: Sequence[str], context: Context) -> Iterator[str]:
     """Yield an element for each of the date fields `names` that is filled."""
     for name in names:
-        if (given := date_of(getattr(value, name), context)) is not None:
+        where = f"{type(value).__name__}.{name}"
+        if (given := date_of(where, getattr(value, name), context)) is not None:
             yield tag(f"{prefix}:{name}", given)
 
 

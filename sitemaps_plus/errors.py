@@ -12,6 +12,13 @@ class InvalidEntry(SitemapError, ValueError):
         super().__init__(f"{text} [{code}]")
         self.code = code
         """The rule's name, for example ``E-URL-LENGTH``."""
+        self.text = text
+        """What is wrong, where, and what to do."""
+
+    def within(self, where: str, value: str | None = None) -> "InvalidEntry":
+        """Return the same error as that of a field, whose value is shown if the text does not."""
+        is_shown = value is None or value in self.text
+        return InvalidEntry(self.code, f"{where}: {self.text}" if is_shown else f"{where} is {value}. {self.text}")
 
 
 class NotTranslated(InvalidEntry):

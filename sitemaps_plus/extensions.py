@@ -62,13 +62,14 @@ _Link: TypeAlias = Alternate | Link
 def image_element(image: Image, context: Context) -> str:
     """Return one ``<image:image>``; raise `InvalidEntry` for an address that cannot be used."""
     if image.is_plain:
-        return f"<image:image><image:loc>{media_url_of(image.loc, context)}</image:loc></image:image>"
+        loc = media_url_of("Image.loc", image.loc, context)
+        return f"<image:image><image:loc>{loc}</image:loc></image:image>"
     image = image.settled()
-    parts = [tag("image:loc", media_url_of(image.loc, context))]
+    parts = [tag("image:loc", media_url_of("Image.loc", image.loc, context))]
     if writes_deprecated(image, ("caption", "geo_location", "title", "license"), context):
         parts += texts("image", image, ("caption", "geo_location", "title"), context)
         if image.license is not None:
-            parts.append(tag("image:license", url_of(image.license, context)))
+            parts.append(tag("image:license", url_of("Image.license", image.license, context)))
     return tag("image:image", "".join(parts))
 
 
@@ -78,7 +79,8 @@ def news_element(news: News, context: Context) -> str:
     What stands in parentheses is taken out of the publication's name, with ``W-NEWS-NAME``.
     """
     news = news.settled()
-    published = date_of(news.publication_date, context, future="W-NEWS-FUTURE")
+    future = ("W-NEWS-FUTURE", "the news tags of the article were left out until then, its URL was not.")
+    published = date_of("News.publication_date", news.publication_date, context, future=future)
     return "" if published is None else tag("news:news", "".join(_news_children(news, published, context)))
 
 
@@ -87,7 +89,8 @@ def link_element(link: _Link, context: Context) -> str:
     if isinstance(link, Alternate):
         link = link.settled()
     code = check_hreflang(str(link.hreflang))
-    return f'<xhtml:link rel="alternate" hreflang="{code}" href="{url_of(link.href, context)}"/>'
+    href = url_of("Alternate.href", link.href, context)
+    return f'<xhtml:link rel="alternate" hreflang="{code}" href="{href}"/>'
 
 
 def image_elements(images: Iterable[Image | None], context: Context, drop: Drop) -> str:

@@ -104,16 +104,27 @@ def short_text(most: int, code: str) -> Rule:
 
 def url(where: str, value: Any) -> Any:
     """Keep an address, or that of a file; it is encoded when it is written."""
-    if not isinstance(value, str) and is_file(value):
-        value = value.url if value else None
-    return None if value is None else text(where, value)
+    if value is None or isinstance(value, str):
+        return None if value is None else text(where, value)
+    # An object of a model may have an attribute of that name too.
+    if is_file(value) and not hasattr(value, "_meta"):
+        return url(where, value.url) if value else None
+    # Of what is no text only a lazy one has this.
+    if hasattr(value, "casefold"):
+        return value
+    said = f"{where} is {shown(value)} ({type(value).__name__}); give an address as text, a file of the row, or UrlFor"
+    raise InvalidEntry("E-FIELD-TYPE", f"{said}{' - or call it, as it is a method' if callable(value) else ''}.")
 
 
 def moment(where: str, value: Any) -> Any:
     """Keep a date, a datetime or the text of a W3C date; a naive datetime gets its zone when it is written."""
     if value == "":
         return None
-    if format_date(value, tz=UTC) is None:
+    try:
+        is_date = format_date(value, tz=UTC) is not None
+    except InvalidEntry as error:
+        raise error.within(where, shown(value)) from error
+    if not is_date:
         raise InvalidEntry("E-DATE", f"{where} is {shown(value)}; give the day too, as in 2026-10-01.")
     return value
 

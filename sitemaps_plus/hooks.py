@@ -295,8 +295,8 @@ def _several(sitemap: Any, name: str, value: Any) -> Several:
     for one in values:
         if isinstance(one, type) or not _may_be(name, one):
             raise InvalidSitemap(
-                f"{_class_of(sitemap).__name__}.{name} holds {shown(one)}. Give values, as in {name} = [{_EXAMPLES[name]}], "
-                "or a method that returns them for an object."
+                f"{_class_of(sitemap).__name__}.{name} holds {shown(one)}. Give values, as in "
+                f"{name} = [{_EXAMPLES[name]}], or a method that returns them for an object."
             )
     return Several(values)
 

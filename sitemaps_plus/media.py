@@ -19,12 +19,19 @@ from sitemaps_plus.extensions import (
     news_element,
     video_elements,
 )
+from sitemaps_plus.fields import is_file
 from sitemaps_plus.hooks import MEDIA
 from sitemaps_plus.text import shown
 from sitemaps_plus.values import Alternate, Image, News
 from sitemaps_plus.video import Video
 
 _KINDS: dict[str, type[Value]] = {"images": Image, "videos": Video, "news": News, "hreflang": Alternate}
+_FINISHED = {
+    "images": "Image(loc=p.photo)",
+    "videos": "Video(thumbnail_loc=p.still, title=p.title, description=p.summary, content_loc=p.file)",
+    "news": 'News(name="The Times", language="en", publication_date=p.published_at, title=p.title)',
+    "hreflang": 'Alternate(hreflang="de", href=p.german_url)',
+}
 _PREFIXES = {"images": "image", "videos": "video", "news": "news", "hreflang": "xhtml"}
 
 
@@ -105,7 +112,8 @@ def _values(name: str, given: Any, drop: Drop) -> Iterator[Any]:
     kind = _KINDS[name]
     if isinstance(given, Value):
         given = (given,)
-    if given is None or isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+    # A file is iterable too: it would be opened.
+    if given is None or isinstance(given, str | Mapping) or not isinstance(given, Iterable) or is_file(given):
         given = () if given is None else (given,)
     for value in _each(given, drop):
         if isinstance(value, Exception):
@@ -115,10 +123,20 @@ def _values(name: str, given: Any, drop: Drop) -> Iterator[Any]:
         elif isinstance(value, kind | Link) and not is_pending(value):
             yield value
         elif value is not None:
-            said = (
-                f"{name} gave {shown(value)}; give {kind.__name__}(...), without expressions where a method gives it."
-            )
-            drop(InvalidEntry("E-FIELD-TYPE", said))
+            drop(InvalidEntry("E-FIELD-TYPE", f"{name} gave {shown(value)}{_instead(name, value)}"))
+
+
+def _instead(name: str, value: Any) -> str:
+    """Return what to give in place of a value that cannot be one."""
+    kind = _KINDS[name].__name__
+    if is_pending(value):
+        return (
+            f", which the database would have to compute. A method gives finished values, as in {_FINISHED[name]}; "
+            f"with expressions {name} is an attribute."
+        )
+    if is_file(value):
+        return f"; give {kind}(...), as in {_FINISHED[name]} for an object p."
+    return f" ({type(value).__name__}); give {kind}(...), as in {_FINISHED[name]}."
 
 
 def _each(given: Iterable[Any], drop: Drop) -> Iterator[Any]:

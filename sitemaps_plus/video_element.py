@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from sitemaps_plus.addresses import normalize
 from sitemaps_plus.elements import (
     Context,
+    absolute_url,
     attribute_of,
     date_of,
     dates,
@@ -35,11 +35,11 @@ def video_element(video: Video, context: Context) -> str:
 
 def _children(video: Any, context: Context) -> Iterator[str]:
     old = video if writes_deprecated(video, _DEPRECATED, context) else None
-    yield tag("video:thumbnail_loc", media_url_of(video.thumbnail_loc, context, may_be_ftp=True))
+    yield tag("video:thumbnail_loc", media_url_of("Video.thumbnail_loc", video.thumbnail_loc, context, may_be_ftp=True))
     yield tag("video:title", _title(video.title, context))
     yield from texts("video", video, ("description",), context)
     if video.content_loc is not None:
-        file = media_url_of(video.content_loc, context, may_be_ftp=True)
+        file = media_url_of("Video.content_loc", video.content_loc, context, may_be_ftp=True)
         yield tag("video:content_loc", _not_the_page("content_loc", file, context))
     if video.player_loc is not None:
         yield _player(video.player_loc, context)
@@ -59,7 +59,7 @@ def _children(video: Any, context: Context) -> Iterator[str]:
         yield tag("video:restriction", countries, relationship=video.restriction.relationship)
     if old and old.gallery_loc is not None:
         title = attribute_of(old.gallery_loc.title, context)
-        yield tag("video:gallery_loc", url_of(old.gallery_loc.loc, context), title=title)
+        yield tag("video:gallery_loc", url_of("Video.gallery_loc", old.gallery_loc.loc, context), title=title)
     if old:
         yield from map(_price, old.prices or ())
     yield from plain("video", video, ("requires_subscription",))
@@ -94,7 +94,7 @@ def _not_the_page(field: str, url: str, context: Context) -> str:
 
 
 def _player(player: Player, context: Context) -> str:
-    loc = _not_the_page("player_loc", media_url_of(player.loc, context), context)
+    loc = _not_the_page("player_loc", media_url_of("Video.player_loc", player.loc, context), context)
     if not writes_deprecated(player, ("allow_embed", "autoplay"), context):
         return tag("video:player_loc", loc)
     embed = None if player.allow_embed is None else yes_or_no(bool(player.allow_embed))
@@ -102,7 +102,7 @@ def _player(player: Player, context: Context) -> str:
 
 
 def _expiration(video: Video, context: Context) -> Iterator[str]:
-    if (text := date_of(video.expiration_date, context)) is None:
+    if (text := date_of("Video.expiration_date", video.expiration_date, context)) is None:
         return
     # A date is the video's last day.
     today = context.now.astimezone(UTC).date().isoformat()
@@ -114,7 +114,8 @@ def _expiration(video: Video, context: Context) -> Iterator[str]:
 def _segments(video: Any, context: Context) -> Iterator[str]:
     for segment in video.content_segment_loc or ():
         duration = None if segment.duration is None else str(segment.duration)
-        yield tag("video:content_segment_loc", media_url_of(segment.loc, context, may_be_ftp=True), duration=duration)
+        loc = media_url_of("Video.content_segment_loc", segment.loc, context, may_be_ftp=True)
+        yield tag("video:content_segment_loc", loc, duration=duration)
 
 
 def _price(price: Any) -> str:
@@ -130,7 +131,7 @@ def _price(price: Any) -> str:
 def _uploader(uploader: Uploader, context: Context) -> str:
     info = None
     if uploader.info is not None:
-        url = normalize(uploader.info, origin=context.origin, warn=context.warn, max_length=context.max_loc)
+        url = absolute_url("Uploader.info", uploader.info, context)
         if not _is_same_domain(_host(url), _host(context.loc)):
             said = f"Uploader.info is {shown(url)}, on another domain than {shown(context.loc)}; leave it out."
             raise InvalidEntry("E-VIDEO-UPLOADER-INFO", said)

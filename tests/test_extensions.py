@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db.models import F
+from django.utils.functional import lazy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,7 +102,7 @@ def test_a_bad_image_is_dropped_alone():
         None,
         Image(loc="ftp://example.com/b.jpg"),
         Image(loc="http://"),
-        Image(loc=_Broken()),
+        Image(loc=lazy(_fail, str)()),
         Image(loc="/c.jpg"),
     ]
 
@@ -109,6 +110,27 @@ def test_a_bad_image_is_dropped_alone():
 
     assert [text(image, "image:loc") for image in page[1:]] == [address("/a.jpg"), address("/c.jpg")]
     assert codes == ["E-URL-SCHEME", "E-URL-HOST", "ZeroDivisionError"]
+
+
+@pytest.mark.parametrize("given", ["a.jpg", "ftp://example.com/b.jpg", "http://", "https://example.com:x/"])
+def test_a_wrong_address_is_told_with_its_field_and_value(given):
+    heard: list[Exception] = []
+
+    image_elements([Image(loc=given)], context(), heard.append)
+
+    (error,) = heard
+    assert str(error).startswith("Image.loc")
+    assert repr(given) in str(error)
+    assert str(error).count("[E-URL-") == 1
+
+
+def test_a_password_in_an_address_is_not_told():
+    heard: list[Exception] = []
+
+    image_elements([Image(loc="https://me:secret@example.com/")], context(), heard.append)
+
+    assert "Image.loc" in str(heard[0])
+    assert "secret" not in str(heard[0])
 
 
 def test_images_that_are_dropped_do_not_count():
@@ -140,7 +162,7 @@ def test_a_signed_image_is_written_with_a_warning(query, signature, fields):
     element = parsed(image_element(Image(loc=loc, **fields), where))
 
     assert text(element, "image:loc") == loc
-    said = f"The address 'https://cdn.example.net/a.jpg' is signed ({signature}) and will stop working"
+    said = f"Image.loc: the address 'https://cdn.example.net/a.jpg' is signed ({signature}) and will stop working"
     assert heard == [("W-URL-SIGNED", f"{said}; give one that everybody may fetch at any time.")]
 
 
@@ -389,9 +411,8 @@ def test_a_page_with_everything_is_valid_by_the_published_schemas(tmp_path):
         assert not schema.validate(etree.fromstring(page.replace(b"NASDAQ:AMAT", ticker)))
 
 
-class _Broken:
-    def __str__(self) -> str:
-        raise ZeroDivisionError
+def _fail() -> str:
+    raise ZeroDivisionError
 
 
 def _joined(parts: Any) -> str:

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -6,6 +7,7 @@ import pytest
 from django.contrib import sitemaps as contrib
 from django.core.files.storage import InMemoryStorage
 from django.db.models import F
+from django.db.models.fields.files import FieldFile
 from django.template.loader import render_to_string
 from django.test import RequestFactory
 from django.utils import timezone
@@ -299,6 +301,36 @@ def test_an_old_article_keeps_its_url_without_news() -> None:
 
 def test_a_page_with_news_holds_1000_urls() -> None:
     assert section_of(Declared).urls_limit == 1000
+
+
+class _Unopened(FieldFile):
+    def __iter__(self) -> Any:
+        raise AssertionError("a file must not be opened")
+
+    open = __iter__
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("/a.jpg", r"images gave '/a\.jpg' \(str\); give Image\(\.\.\.\), as in Image\(loc=p\.photo\)\."),
+        (Image(loc=F("file")), r"images gave Image\(.*which the database would have to compute\. A method gives"),
+        (F("file"), r"images gave F\(file\), which the database would have to compute"),
+        (
+            _Unopened(Product(pk=1), Product._meta.get_field("file"), "a.jpg"),
+            r"images gave <_Unopened: a\.jpg>; give Image\(\.\.\.\), as in Image\(loc=p\.photo\) for an object p\.",
+        ),
+    ],
+    ids=["text", "image with an expression", "expression", "file"],
+)
+def test_what_a_method_gives_in_place_of_an_image_is_told_apart(given: Any, said: str) -> None:
+    make_products(1)
+    made = type("Made", (ModelSitemap,), {"queryset": Product.objects.all(), "images": lambda self, item: given})
+
+    (problem,) = render_page(section_of(made), 1).report.problems
+
+    assert problem.code == "E-FIELD-TYPE"
+    assert re.match(said, problem.reason)
 
 
 def test_values_are_needed_not_strings() -> None:

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -416,6 +417,32 @@ def stored(name: str) -> FieldFile:
 def test_a_file_is_its_address():
     assert Image(loc=stored("a b.jpg")).loc == "https://cdn.example.net/a%20b.jpg"
     assert video(content_loc=SimpleNamespace(url="/v.mp4")).content_loc == "/v.mp4"
+
+
+@pytest.mark.parametrize(
+    "given", [object(), Product(name="a").get_absolute_url, Product(pk=1), 5, 1.5, True, Path("/a.jpg"), [], date.max]
+)
+def test_what_is_no_address_is_refused_with_what_may_be_one(given):
+    with pytest.raises(InvalidEntry, match=r"Image\.loc is .*; give an address as text, .*E-FIELD-TYPE") as caught:
+        Image(loc=given)
+
+    assert ("call it" in str(caught.value)) is callable(given)
+
+
+def test_an_object_of_a_model_is_no_file_even_if_it_has_a_url():
+    product = Product(pk=1)
+    product.url = "/a/"
+
+    with pytest.raises(InvalidEntry, match=r"Video\.content_loc is <Product: > \(Product\).*E-FIELD-TYPE"):
+        video(content_loc=product)
+
+
+@pytest.mark.parametrize("given", ["yesterday", "2026-13-01", 5, "2026"])
+def test_a_wrong_date_is_told_with_its_field(given):
+    with pytest.raises(InvalidEntry, match=rf"Video\.publication_date.*{given!r}.*E-DATE") as caught:
+        video(publication_date=given)
+
+    assert str(caught.value).count("[E-DATE]") == 1
 
 
 def test_an_empty_file_is_nothing():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,19 +13,22 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.errors import NoOrigin, PageEmpty, PageNotFound, SitemapError
+from sitemaps_plus.errors import NoOrigin, PageFull, SitemapError
 from sitemaps_plus.origin import SiteOrigin, get_sites
 from sitemaps_plus.overrides import INDEX, find_override
-from sitemaps_plus.pages import Document, list_pages, make_index, neutral, render_planned
-from sitemaps_plus.paging import refresh
-from sitemaps_plus.plans import Plan, stored_plan
+from sitemaps_plus.pages import MOST_SPLITS, Document, does_not_fit, list_pages, make_index, neutral, split_page
+from sitemaps_plus.paging import record_rendering, refresh
+from sitemaps_plus.plans import Page, Plan, stored_plan
 from sitemaps_plus.registry import registry
-from sitemaps_plus.reports import Report
+from sitemaps_plus.reports import KEPT, Report
 from sitemaps_plus.sections import Section, get_section
 from sitemaps_plus.stores.files import FileStore, get_store
+from sitemaps_plus.workers import Crew, Here, Outcome, Renderer, Task, WorkerError, declaration, make_crew
 from sitemaps_plus.writer import IndexItem
 
 logger = logging.getLogger("sitemaps_plus")
+
+_MOST_PROBLEMS = 100 * KEPT
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being built, the pages done and the pages known so far."""
@@ -62,22 +66,28 @@ class BuildResult:
 
 
 def build(
-    labels: Sequence[str] = (), *, repack: bool = False, strict: bool | None = None, progress: Progress | None = None
+    labels: Sequence[str] = (),
+    *,
+    repack: bool = False,
+    strict: bool | None = None,
+    progress: Progress | None = None,
+    workers: int = 1,
 ) -> BuildResult:
     """Publish the pages of `labels`, of all sections without any, and the indexes of every site.
 
     Raises PageNotFound for a label that is not registered, and NoOrigin where no site is known; a ``Site`` with an
     unusable domain is an error of the result, and the others are built. A section that fails
-    keeps its last published files and stays in the index.
+    keeps its last published files and stays in the index. With more than one of `workers`, so many processes render
+    pages; 0 means one for each core.
     """
     for label in labels:
         registry[label]
     started = time.monotonic()
     result = BuildResult()
-    with neutral():
+    with neutral(), make_crew(workers) as crew:
         # All sites before the first is built: a host that is unusable is found before anything is published.
         for site in list(get_sites(partial(_unusable, result))):
-            _SiteBuild(site, get_store(), result, strict=strict, progress=progress or _silent).run(
+            _SiteBuild(site, get_store(), result, strict=strict, progress=progress or _silent, crew=crew).run(
                 tuple(dict.fromkeys(labels)) or tuple(registry), repack=repack
             )
     result.seconds = time.monotonic() - started
@@ -88,13 +98,21 @@ class _SiteBuild:
     """The build of one site."""
 
     def __init__(
-        self, site: SiteOrigin, store: FileStore, result: BuildResult, *, strict: bool | None, progress: Progress
+        self,
+        site: SiteOrigin,
+        store: FileStore,
+        result: BuildResult,
+        *,
+        strict: bool | None,
+        progress: Progress,
+        crew: Crew | None,
     ) -> None:
         self.site = site
         self.store = store
         self.result = result
         self.strict = strict
         self.progress = progress
+        self.crew = crew
         self.listed: dict[str, list[IndexItem]] = {}
         """What the indexes of the sections list that this build has published."""
 
@@ -128,35 +146,41 @@ class _SiteBuild:
             done.error = _said(error)
 
     def _render(self, section: Section, done: SectionResult, folder: Path, *, repack: bool) -> Plan:
-        """Render all pages to `folder`; where one is split on the way, go on by the plan that has its new pages."""
-        plan = refresh(section, force=True, repack=repack)
-        rendered: set[int] = set()
-        while waiting := [page.number for page in plan.pages if page.number not in rendered]:
-            for number in waiting:
-                rendered.add(number)
-                newer = self._page(section, number, plan, done, folder)
-                self.progress(f"{self.site.domain} {section.label}", len(rendered), len(newer.pages))
-                if newer is not plan:
-                    plan = newer
-                    break
-        return plan
-
-    def _page(self, section: Section, number: int, plan: Plan, done: SectionResult, folder: Path) -> Plan:
+        """Render all pages to `folder` and return the plan that they are of."""
+        pages = _Pages(refresh(section, force=True, repack=repack))
+        here = Here(section)
         try:
-            document, plan = render_planned(section, number, strict=self.strict, plan=plan)
-        except PageEmpty as empty:
-            # No row of the page has a URL at present: it is in no index.
-            if isinstance(empty.report, Report):
-                done.report.merge(empty.report)
-            return plan
-        except PageNotFound:
-            return plan
-        (folder / self._page_name(section.label, number)).write_bytes(document.gzipped)
-        done.pages += 1
-        done.urls += document.urls
-        done.bytes += document.size
-        done.report.merge(document.report)
-        return plan
+            while pages.is_open:
+                # One page is not worth the start of a process.
+                is_for_crew = self.crew and (self.crew.is_busy or len(pages.plan.pages) > 1)
+                self._work(pages, self.crew if self.crew and is_for_crew else here, folder)
+        finally:
+            if self.crew:
+                # None may write to the folder when it is removed.
+                self.crew.abandon()
+            pages.settle(done)
+        if pages.error:
+            raise pages.error
+        return pages.plan
+
+    def _work(self, pages: _Pages, renderer: Renderer, folder: Path) -> None:
+        """Hand out pages while the renderer has room, and take what is finished."""
+        section = pages.plan.section
+        while renderer.has_room and (page := pages.hand_out()):
+            file = folder / self._page_name(section.label, page.number)
+            renderer.submit(
+                Task(
+                    label=section.label,
+                    site=self.site,
+                    page=page,
+                    file=str(file),
+                    strict=self.strict,
+                    declared=declaration(section),
+                )
+            )
+        for page, outcome in renderer.wait() if renderer.is_busy else ():
+            if pages.take(page, outcome):
+                self.progress(f"{self.site.domain} {section.label}", len(pages.outcomes), len(pages.plan.pages))
 
     def _publish(self, plan: Plan, folder: Path) -> None:
         """Publish the rendered pages, then the index that names them."""
@@ -226,6 +250,104 @@ class _SiteBuild:
         return f"sitemap-{label}-{number}.xml.gz"
 
 
+class _Pages:
+    """The pages of one section on their way: all of the newest plan, each rendered once.
+
+    What was rendered counts while the newest plan has the same rows under that number. Only here a plan changes: who
+    renders says that a page is full, and it is split when that is heard.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.outcomes: dict[int, Outcome] = {}
+        self.error: Exception | None = None
+        """Of the pages that failed, the first one's; nothing is handed out any more."""
+        self._failed: Page | None = None
+        self._rendered: dict[int, Page] = {}
+        self._out: set[int] = set()
+        self._splits: Counter[int] = Counter()
+        self._problems = 0
+        self._follow(plan)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a page waits or is being rendered."""
+        return bool(self._out or (self._waiting and not self.error))
+
+    def hand_out(self) -> Page | None:
+        """Return the next page to render."""
+        if self.error or not self._waiting:
+            return None
+        page = self._waiting.popleft()
+        self._out.add(page.number)
+        return page
+
+    def take(self, page: Page, outcome: Outcome) -> bool:
+        """Take what came of a page, and return whether it counts."""
+        self._out.remove(page.number)
+        if not self._is_planned(page):
+            # Another process cut it meanwhile: these are not its rows.
+            self._follow(self.plan)
+        elif outcome.error:
+            self._fail(page, outcome.error)
+        elif outcome.full:
+            self._split(page, PageFull(outcome.full[0], split_at=outcome.full[1]))
+        else:
+            self._keep(page, outcome)
+            return True
+        return False
+
+    def settle(self, done: SectionResult) -> None:
+        """Add up in the order of the rows, up to a page that failed, and record what was found."""
+        section = self.plan.section
+        for page in self.plan.pages:
+            if self._failed and page.number == self._failed.number:
+                return
+            outcome = self.outcomes.get(page.number)
+            if outcome is None or not self._is_planned(self._rendered[page.number]):
+                continue
+            done.report.merge(outcome.report)
+            if outcome.is_written:
+                done.pages += 1
+                done.urls += outcome.found["urls"]
+                done.bytes += outcome.found["size"]
+            # What the planner has seen change since is another content.
+            if outcome.found and page.record.validator == self._rendered[page.number].record.validator:
+                record_rendering(section, page, **outcome.found)
+
+    def _follow(self, plan: Plan) -> None:
+        self.plan = plan
+        self._ranges = {page.number: (page.start, page.end) for page in plan.pages}
+        for number, page in list(self._rendered.items()):
+            if not self._is_planned(page):
+                del self._rendered[number], self.outcomes[number]
+        self._waiting = deque(page for page in plan.pages if page.number not in self._out | self.outcomes.keys())
+
+    def _is_planned(self, page: Page) -> bool:
+        return self._ranges.get(page.number) == (page.start, page.end)
+
+    def _keep(self, page: Page, outcome: Outcome) -> None:
+        self._rendered[page.number], self.outcomes[page.number] = page, outcome
+        self._problems += len(outcome.report.problems)
+        if self._problems > _MOST_PROBLEMS:
+            # The result shows the first few, and pages come nearly in their order.
+            outcome.report.problems.clear()
+
+    def _fail(self, page: Page, error: Exception) -> None:
+        order = list(self._ranges)
+        if self._failed is None or order.index(page.number) < order.index(self._failed.number):
+            self._failed, self.error = page, error
+
+    def _split(self, page: Page, full: PageFull) -> None:
+        self._splits[page.number] += 1
+        section = self.plan.section
+        try:
+            if self._splits[page.number] > MOST_SPLITS:
+                raise does_not_fit(section, page.number)
+            self._follow(split_page(section, page.number, full))
+        except Exception as error:
+            self._fail(page, error)
+
+
 def _unusable(result: BuildResult, error: NoOrigin) -> None:
     logger.error("A site cannot be built: %s", error)
     result.errors.append(_said(error))
@@ -237,8 +359,9 @@ def _silent(what: str, done: int, known: int) -> None:
 
 def _log(error: Exception, what: str, *args: object) -> None:
     # Our own errors say what is wrong and what to do; of others a developer wants to see the way there.
-    logger.error(f"{what}: %s", *args, error, exc_info=None if isinstance(error, SitemapError) else error)
+    is_ours = error.is_ours if isinstance(error, WorkerError) else isinstance(error, SitemapError)
+    logger.error(f"{what}: %s", *args, error, exc_info=None if is_ours else error)
 
 
 def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    return f"{error.kind if isinstance(error, WorkerError) else type(error).__name__}: {error}"

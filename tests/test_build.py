@@ -632,6 +632,35 @@ def test_an_own_index_of_the_site_lists_what_earlier_builds_have_published(folde
     assert (folder / "sitemap.xml").read_text().splitlines() == [lines[0], lines[2]]
 
 
+def test_a_page_that_another_process_cuts_after_its_rendering_is_rendered_anew(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_bytes=1500))
+
+    class Cut(Products):
+        def changefreq(self, item: Product) -> str:
+            if item.slug == "product-11":
+                # The first page is rendered; its upper half is moved to a new one.
+                first = refresh(section_of(Cut)).pages[0]
+                at = first.rows(section_of(Cut)).order_by("pk")[5]
+                refresh(section_of(Cut), split=(first.number, (at.pk,)))
+            return "daily"
+
+    register("products", Cut)
+    make_products(30)
+    # Addresses long enough that the last page, alone, has to be split.
+    Product.objects.filter(slug="product-25").update(slug="long-" + "x" * 190)
+    Product.objects.filter(slug="product-26").update(slug="longer-" + "x" * 190)
+    Product.objects.filter(slug="product-27").update(slug="longest-" + "x" * 190)
+
+    result = build()
+
+    rows = listed_rows(folder)
+    assert result.is_complete
+    assert len(rows) == len(set(rows)) == 30
+    assert done(result) == {"products": (5, 30)}
+
+
 @pytest.mark.usefixtures("folder")
 def test_rows_that_come_and_go_during_a_build_do_not_disturb_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     class Moving(Products):

@@ -9,6 +9,7 @@ from django.db.models import F
 
 from samples import make_products
 from sitemaps_plus import ModelSitemap, register, registry
+from sitemaps_plus.build import BuildResult
 from sitemaps_plus.models import SitemapPage
 from testapp.models import Product
 
@@ -192,6 +193,28 @@ def test_repack_cuts_the_pages_anew() -> None:
     run("--repack")
 
     assert list(SitemapPage.objects.filter(retired_at=None).values_list("number", flat=True)) == [3, 4]
+
+
+@pytest.mark.parametrize("text", ["some", "-1", "1.5", ""])
+def test_a_wrong_number_of_workers_is_an_error_that_says_what_to_give(text: str) -> None:
+    _, _, failure = run(f"--workers={text}")
+
+    assert failure is not None
+    assert failure.returncode == 1
+    assert f"{text!r} is no number of processes: give 1 or more" in str(failure)
+
+
+@pytest.mark.parametrize(("text", "given"), [("auto", 0), ("0", 0), ("1", 1), ("12", 12)])
+def test_workers_are_handed_to_the_build(text: str, given: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(
+        "sitemaps_plus.management.commands.build_sitemaps.build",
+        lambda labels, **how: (seen.append(how["workers"]), BuildResult())[1],
+    )
+
+    run("--workers", text)
+
+    assert seen == [given]
 
 
 def test_a_terminal_shows_how_far_it_is() -> None:

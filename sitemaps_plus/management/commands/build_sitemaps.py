@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -32,6 +32,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--strict", action="store_true", default=None, help="Fail a section in which a row or a part is left out."
         )
+        parser.add_argument(
+            "--workers",
+            type=_workers,
+            default=1,
+            metavar="N",
+            help='Render pages in N processes, "auto" for one on each core; without it, one process does it all.',
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Build and report; raise CommandError (exit status 1) where anything failed."""
@@ -42,6 +49,7 @@ class Command(BaseCommand):
                 repack=options["repack"],
                 strict=options["strict"],
                 progress=self._progress if shows else None,
+                workers=options["workers"],
             )
         except (PageNotFound, NoOrigin) as error:
             if options["json"]:
@@ -91,6 +99,15 @@ class Command(BaseCommand):
             if count
         )
         return f"{section.site} {section.label}: {counts}" + (f", {self.style.WARNING(left)}" if left else "")
+
+
+def _workers(text: str) -> int:
+    """Return the number of processes; 0 stands for one on each core."""
+    if text == "auto":
+        return 0
+    if not (text.isascii() and text.isdecimal()):
+        raise ArgumentTypeError(f'{text!r} is no number of processes: give 1 or more, or "auto" for one on each core.')
+    return int(text)
 
 
 def _count(number: int, what: str) -> str:

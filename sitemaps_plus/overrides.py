@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from django.contrib import sitemaps as contrib
-from django.template import TemplateDoesNotExist
+from django.template import TemplateDoesNotExist, engines
 from django.template.loader import get_template
 
 from sitemaps_plus.errors import SitemapError
@@ -25,16 +25,20 @@ def is_shipped(template: Any) -> bool:
     return name is not None and _is_shipped_file(name)
 
 
-def find_override(name: str) -> Any | None:
-    """Return the project's own template of that name, None where it has none; raise SitemapError for a broken one."""
+def find_override(name: str, label: str = "") -> Any | None:
+    """Return the project's own template of that name, None where it has none; raise SitemapError for a broken one.
+
+    `label` is the section that it is for, for the message.
+    """
     try:
         template = get_template(name)
     except TemplateDoesNotExist:
         return None
     except Exception as error:  # a template engine of any kind
+        what = f" for the sitemap {label!r}" if label else ""
         raise SitemapError(
-            f"The template {name} cannot be used: {type(error).__name__}: {error}. Correct it, or remove it: pages "
-            "are written without it then."
+            f"The template {name} ({_file_of(name, error)}) cannot be used{what}: {type(error).__name__}: {error}. "
+            "Correct it, or remove it: pages are written without it then."
         ) from error
     return None if is_shipped(template) else template
 
@@ -64,6 +68,29 @@ def _is_shipped_file(name: str) -> bool:
 def _origin(template: Any) -> str | None:
     name = getattr(getattr(template, "origin", None), "name", None)
     return name if isinstance(name, str) else None
+
+
+def _file_of(name: str, error: Exception) -> str:
+    """Return the file of a template that does not compile."""
+    # Jinja2 says it; Django does only in debug mode.
+    if file := getattr(error.__cause__, "filename", None):
+        return str(file)
+    found = (
+        origin
+        for backend in engines.all()
+        for loader in getattr(getattr(backend, "engine", None), "template_loaders", ())
+        for origin in loader.get_template_sources(name)
+        if _is_there(loader, origin)
+    )
+    return next((str(origin.name) for origin in found), "file unknown")
+
+
+def _is_there(loader: Any, origin: Any) -> bool:
+    try:
+        loader.get_contents(origin)
+    except Exception:  # a loader of any kind
+        return False
+    return True
 
 
 def _source(template: Any) -> str:

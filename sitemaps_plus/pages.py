@@ -200,7 +200,7 @@ def _render(section: Section, page: Page, form: Format, strict: bool, record: Re
 def _written(section: Section, page: Page, form: Format, cleaner: Cleaner, tally: Tally) -> Iterator[bytes]:
     """Return the bytes of a page: of the writer, or of the project's template."""
     limits = Limits(urls=section.profile.max_urls, bytes=section.profile.max_bytes, bytes_to_fill=section.bytes_to_fill)
-    template = find_override(PAGE) if form == "xml" else None
+    template = find_override(PAGE, section.label) if form == "xml" else None
     if template is not None:
         groups = objects.read_groups(section, page, cleaner, keeps_given=True)
         write = partial(write_with_template, template=template, prefixes=section.prefixes, cleaner=cleaner)

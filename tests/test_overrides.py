@@ -11,6 +11,7 @@ from samples import put_template, section_of
 from sitemaps_plus import Sitemap
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.overrides import INDEX, PAGE, find_override, is_shipped, override_digest
+from sitemaps_plus.pages import render_page
 
 BACKEND = "django.template.backends.django.DjangoTemplates"
 
@@ -69,12 +70,30 @@ def test_without_any_template_there_is_no_override(settings: Any, templates: Any
     assert override_digest(PAGE) == ""
 
 
-def test_a_template_that_does_not_compile_is_named(write: Any) -> None:
+def test_a_template_that_does_not_compile_is_named(write: Any, tmp_path: Path) -> None:
     write(PAGE, "{% nonsense %}")
 
-    with pytest.raises(SitemapError, match=r"sitemap\.xml cannot be used: TemplateSyntaxError.*nonsense"):
+    with pytest.raises(SitemapError, match=r"cannot be used: TemplateSyntaxError.*nonsense") as caught:
         find_override(PAGE)
+    assert f"The template sitemap.xml ({tmp_path / PAGE})" in str(caught.value)
     assert override_digest(PAGE)
+
+
+@pytest.mark.django_db
+def test_a_page_says_for_which_sitemap_the_template_was_needed(write: Any) -> None:
+    write(PAGE, "{% nonsense %}")
+
+    with pytest.raises(SitemapError, match=r"cannot be used for the sitemap 'section': TemplateSyntaxError"):
+        render_page(section_of(Pages, "section"), 1)
+
+
+def test_the_file_of_a_jinja_template_that_does_not_compile_is_named(write: Any, tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    write(PAGE, "{% nonsense %}", BACKEND="django.template.backends.jinja2.Jinja2")
+
+    with pytest.raises(SitemapError, match=r"TemplateSyntaxError.*nonsense") as caught:
+        find_override(PAGE)
+    assert str(tmp_path / PAGE) in str(caught.value)
 
 
 def test_another_source_is_another_digest_and_another_recipe(write: Any) -> None:

@@ -26,11 +26,11 @@ from sitemaps_plus.hooks import (
     Member,
     has_languages_per_item,
     languages_of,
-    plain_column,
     read_hook,
     read_hooks,
 )
 from sitemaps_plus.languages import code_of, hreflang_of, languages_in, x_default_of
+from sitemaps_plus.probes import plain_column
 from sitemaps_plus.reports import Report
 from sitemaps_plus.text import shown
 

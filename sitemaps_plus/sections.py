@@ -22,7 +22,6 @@ from sitemaps_plus.hooks import (
     Hooks,
     has_languages_per_item,
     languages_of,
-    plain_column,
     read_hooks,
 )
 from sitemaps_plus.items import is_plain, lazy_items
@@ -30,6 +29,7 @@ from sitemaps_plus.keys import Key
 from sitemaps_plus.media import prefixes
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.overrides import PAGE, override_digest
+from sitemaps_plus.probes import plain_column
 from sitemaps_plus.registry import registry
 from sitemaps_plus.reports import Report
 from sitemaps_plus.sitemaps import NewsSitemap, Sitemap

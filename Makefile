@@ -13,7 +13,7 @@ help:
 	@echo "make demo    load 234,908 places, build their sitemaps, check them and show one URL of each kind"
 	@echo "make serve   serve the example on http://127.0.0.1:8000/ (after make demo)"
 	@echo "make test    run the tests on SQLite, but for those of the example (tox -e example)"
-	@echo "make bench   measure beside Django's sitemaps and others, for hours; benchmarks/README.md has shorter ways"
+	@echo "make bench   measure beside Django's sitemaps and others for an hour; benchmarks/README.md has shorter ways"
 	@echo "make lint    check style, templates, types and layers"
 	@echo "make clean   remove what the other targets made"
 

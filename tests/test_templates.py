@@ -24,7 +24,7 @@ from samples import make_products, put_template, section_of, text_of
 from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, Video
 from sitemaps_plus.addresses import Origin, Scope, normalize
 from sitemaps_plus.entries import Cleaner, Group
-from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.objects import read_groups
 from sitemaps_plus.overrides import INDEX, PAGE
@@ -43,8 +43,10 @@ moments = st.dates() | st.datetimes(timezones=st.none() | st.just(UTC) | st.time
 lastmods = st.none() | moments | moments.map(str) | moments.map(lambda moment: moment.isoformat())
 priorities = st.none() | st.sampled_from(["", 0, 1, "0.50", "high", True]) | st.floats() | st.decimals()
 # An address that is finished: absolute and encoded, as Django's views get it from reverse().
-addresses = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("&'<>\""), max_size=20).map(
-    lambda text: made_cleaner().loc(1, f"/p{text}")
+addresses = (
+    st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("&'<>\""), max_size=20)
+    .map(lambda text: finished(f"/p{text}"))
+    .filter(bool)
 )
 codes = st.sampled_from(["en", "de", "pt-BR", "zh-Hans", "x-default"])
 infos = st.fixed_dictionaries(
@@ -65,6 +67,14 @@ def made_cleaner() -> Cleaner:
         now=timezone.now(),
         report=Report("urlset"),
     )
+
+
+def finished(path: str) -> str:
+    """Return the address of a page, or nothing where none may be listed, as at "/p/."."""
+    try:
+        return made_cleaner().loc(1, path)
+    except InvalidEntry:
+        return ""
 
 
 def written(urlset: list[dict[str, Any]]) -> bytes:

@@ -55,7 +55,7 @@ def leaflet(**slugs: str | None) -> Leaflet:
 
 @pytest.mark.parametrize("columns", ["{}_{}", "slug_{}{", "{}}", "{}_{0}", "{}_{name}", "{{}}_{}"])
 def test_a_form_has_one_place_for_the_language(columns: str) -> None:
-    with pytest.raises(InvalidSitemap, match="put {} in it once"):
+    with pytest.raises(InvalidSitemap, match=r"put \{\} in it once"):
         PerLanguage(columns)
 
 

@@ -199,12 +199,15 @@ class _Rows:
         """Return name and text of the entries of each row that is not plain, by its place; none for one left out."""
         if not self._bad:
             return {}
-        blocks = self._blocks
+        rows = [self._row(index) for index in self._bad]
+        places = dict(zip((row.key for row in rows), self._bad, strict=True))
+        # Objects of a list may look the same: one after the other then, so as not to take one for another.
+        chunks = [rows] if len(places) == len(rows) else [[row] for row in rows]
         found: dict[int, list[tuple[str, str]]] = {}
-        # Named by their place: objects of a list may look the same.
-        for index in self._bad:
-            for group in blocks.slow.groups([self._row(index)]):
-                found[index] = [(self._name(entry.loc), url_element(entry)) for entry in group.entries]
+        for index, chunk in zip(self._bad, chunks, strict=False):
+            for group in self._blocks.slow.groups(chunk):
+                place = places[group.key] if len(chunk) > 1 else index
+                found[place] = [(self._name(entry.loc), url_element(entry)) for entry in group.entries]
         return found
 
     def _name(self, loc: str) -> str:

@@ -43,8 +43,8 @@ _FIRST = datetime(1990, 1, 1, tzinfo=UTC)
 _HASHABLE = (str, int, float, Decimal, NoneType)
 _DATES = re.compile(rf"(?:{_YEAR}{_MONTH_AND_DAY}\n)*")
 _DATETIMES = re.compile(rf"(?:{_YEAR}{_MONTH_AND_DAY}{_TIME}\n)*")
-# February and the short months end earlier.
-_DOUBTFUL_DAY = re.compile(r"-(?:02-(?:29|3[01])|(?:04|06|09|11)-31)")
+# February and the short months end earlier, except in years that four divides.
+_DOUBTFUL_DAY = re.compile(r"(?<!0[48])(?<![2468][048])(?<![13579][26])-02-29|-02-3[01]|-(?:04|06|09|11)-31")
 
 
 class Place(NamedTuple):

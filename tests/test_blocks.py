@@ -13,6 +13,7 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
 from django.utils.translation import get_language
 from hypothesis import example, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from samples import SITE, make_products, section_of
@@ -190,6 +191,7 @@ rows = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("name", SITEMAPS)
+@hypothesis_settings(max_examples=25)
 @given(given_rows=st.lists(rows, min_size=1, max_size=8))
 @example(given_rows=[{"slug": "a", "updated_at": None}, {"slug": "a"}, {"slug": "ä", "slug_de": "a"}])
 def test_a_page_is_the_same_in_blocks_and_row_by_row(name: str, given_rows: list[Any]) -> None:
@@ -205,6 +207,7 @@ def test_a_page_is_the_same_in_blocks_and_row_by_row(name: str, given_rows: list
 
 
 @pytest.mark.parametrize("name", OBJECTS)
+@hypothesis_settings(max_examples=25)
 @given(given_rows=st.lists(rows, min_size=1, max_size=8))
 @example(given_rows=[{"slug": "a", "slug_de": "a"}, {"slug": "a", "locale": "often"}, {"slug": "silent"}])
 def test_a_page_is_the_same_in_blocks_and_object_by_object(name: str, given_rows: list[Any]) -> None:

@@ -207,7 +207,11 @@ def test_what_gives_values_may_be_of_any_class():
     assert "made" in registry
 
 
-@pytest.mark.parametrize("given", [None, ["en", "de"], ("en",), property(lambda self: 5), lambda self, item: ["en"]])
+@pytest.mark.parametrize(
+    "given",
+    [None, ["en", "de"], ("en",), property(lambda self: 5), lambda self, item: ["en"]],
+    ids=["none", "list", "tuple", "property", "method"],
+)
 def test_languages_are_codes_or_made_for_each_row(given):
     register("made", type("Made", (Products,), {"languages": given}))
 

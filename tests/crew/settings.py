@@ -1,5 +1,7 @@
 """The settings of the tests with an app that registers sections, two sites, and files in a folder."""
 
+import signal
+
 from testapp.settings import *  # noqa: F403
 from testapp.settings import INSTALLED_APPS, STORAGES, env
 
@@ -12,3 +14,6 @@ STORAGES = {
         "OPTIONS": {"location": env("CREW_FILES")},
     },
 }
+
+# A shell that runs the tests in the background lets them, and what they start, ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)

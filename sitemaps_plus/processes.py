@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection as pipes
+from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
@@ -195,6 +196,7 @@ def _settings_module() -> str:
 
 def _work(pipe: pipes.Connection[Any, Any], setup: Setup, answer: str) -> None:
     """Answer tasks until there are no more: what a process of a pool does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     setup.apply()
     function: Callable[[Any], Any] = import_string(answer)()
@@ -223,6 +225,8 @@ def _uninterrupted() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    # It is started with the first process, and would take the mask away again.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -1,4 +1,4 @@
-"""What this project promises, as ratios of two tasks of one run, and what was measured."""
+"""What this project aims at, as ratios of two tasks of one run, and what was measured."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ Figures = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One promise: so many times less CPU than another task, or at most so many times its CPU."""
+    """One aim: so many times less CPU than another task, or at most so many times its CPU."""
 
     task: str
     against: str
     times_less: float | None = None
     times_more: float | None = None
     rows: tuple[int, ...] = (1_000_000,)
-    """The sizes that the promise is made for; the ratio is shown for all."""
+    """The sizes that the aim is set for; the ratio is shown for all."""
 
     def measure(self, found: Figures) -> float:
-        """Return the ratio as the promise has it."""
+        """Return the ratio as the aim has it."""
         ratio = cpu(found[self.against]) / cpu(found[self.task])
         return 1 / ratio if self.times_more else ratio
 
     def is_met(self, ratio: float) -> bool:
-        """Return whether `ratio` is as good as promised."""
+        """Return whether `ratio` is as good as that."""
         return ratio <= self.times_more if self.times_more else ratio >= (self.times_less or 0)
 
     def __str__(self) -> str:
-        """Return the promise in words."""
+        """Return the aim in words."""
         return f"at most {self.times_more:g} times" if self.times_more else f"{self.times_less:g} times less"
 
 
@@ -60,7 +60,7 @@ OTHER_RATIOS = [
     ("index, first plan", "index, contrib"),
     ("build, zlib", "floor, zlib"),
 ]
-"""Of interest, without a promise: the first against the second."""
+"""Of interest, without an aim: the first against the second."""
 
 
 def cpu(costs: Mapping[str, float]) -> float:
@@ -69,7 +69,7 @@ def cpu(costs: Mapping[str, float]) -> float:
 
 
 def bar_lines(rows: int, found: Figures) -> Iterator[tuple[str, str, str, str]]:
-    """Yield work, bar, what was measured and whether that is as promised, for what was measured with `rows` rows."""
+    """Yield work, bar, what was measured and whether that meets the aim, for what was measured with `rows` rows."""
     for bar in BARS:
         if rows in bar.rows and bar.task in found and bar.against in found:
             ratio = bar.measure(found)
@@ -82,7 +82,7 @@ def bar_lines(rows: int, found: Figures) -> Iterator[tuple[str, str, str, str]]:
 
 
 def other_lines(rows: int, found: Figures) -> Iterator[tuple[str, str]]:
-    """Yield the ratios that are shown without a promise, for example because the size is not the promised one."""
+    """Yield the ratios that are shown without an aim, for example because the size is another."""
     promised = {(bar.task, bar.against) for bar in BARS if rows in bar.rows}
     others = [(bar.task, bar.against) for bar in BARS]
     for task, against in dict.fromkeys([*others, *OTHER_RATIOS]):

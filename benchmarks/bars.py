@@ -83,10 +83,10 @@ def bar_lines(rows: int, found: Figures) -> Iterator[tuple[str, str, str, str]]:
 
 def other_lines(rows: int, found: Figures) -> Iterator[tuple[str, str]]:
     """Yield the ratios that are shown without an aim, for example because the size is another."""
-    promised = {(bar.task, bar.against) for bar in BARS if rows in bar.rows}
+    aimed = {(bar.task, bar.against) for bar in BARS if rows in bar.rows}
     others = [(bar.task, bar.against) for bar in BARS]
     for task, against in dict.fromkeys([*others, *OTHER_RATIOS]):
-        if (task, against) not in promised and task in found and against in found:
+        if (task, against) not in aimed and task in found and against in found:
             yield f"{task} / {against}", _times(cpu(found[against]) / cpu(found[task]))
 
 

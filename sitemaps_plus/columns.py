@@ -74,7 +74,6 @@ class Address:
         self.params = [_Parameter(index, param) for index, param in zip(indices, compiled.params, strict=True)]
         self.literals = [escape(param.literal) for param in compiled.params]
         self._room = max_length - len(self.head) - sum(map(len, self.literals))
-        self._max_length = max_length
 
     def columns(self, values: Columns, bad: set[int]) -> list[Texts]:
         """Return the texts of each parameter, as they stand in XML; `bad` gets the rows that have none here."""
@@ -286,7 +285,6 @@ class Words:
 
     def __init__(self, hook: Hook, section: Section, cleaner: Cleaner, column: int | None) -> None:
         self._name = hook.name
-        self._clean = getattr(cleaner, hook.name)
         self._silent = getattr(replace(cleaner, report=Silence(section.label)), hook.name)
         self._known: dict[Any, str | None] = {None: "", "": ""}
         self._index = column

@@ -6,17 +6,25 @@ import logging
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import NoOrigin, PageFull, SitemapError
 from sitemaps_plus.origin import SiteOrigin, get_sites
 from sitemaps_plus.overrides import INDEX, find_override
-from sitemaps_plus.pages import MOST_SPLITS, Document, does_not_fit, list_pages, make_index, neutral, split_page
+from sitemaps_plus.pages import (
+    MOST_SPLITS,
+    Document,
+    does_not_fit,
+    list_pages,
+    make_index,
+    neutral,
+    public_url,
+    split_page,
+)
 from sitemaps_plus.paging import record_rendering, refresh
 from sitemaps_plus.plans import Page, Plan, stored_plan
 from sitemaps_plus.registry import registry
@@ -186,7 +194,7 @@ class _SiteBuild:
         """Publish the rendered pages, then the index that names them."""
         label = plan.section.label
         rendered = [page for page in plan.pages if (folder / self._page_name(label, page.number)).exists()]
-        items = list(list_pages(replace(plan, pages=rendered), self._public_url))
+        items = list(list_pages(replace(plan, pages=rendered), public_url(self.site)))
         # Made before anything is published: a template of the project may fail.
         index = make_index(items) if items else None
         # New numbers first: should it break off, an older page still has the rows that it gave to them.
@@ -220,7 +228,7 @@ class _SiteBuild:
         """Yield the pages of the last known plan that an earlier build has published."""
         plan = stored_plan(get_section(label, self.site))
         there = [page for page in plan.pages if self.store.has(f"{self._host}/{self._page_name(label, page.number)}")]
-        return list_pages(replace(plan, pages=there), self._public_url)
+        return list_pages(replace(plan, pages=there), public_url(self.site))
 
     def _publish_index(self, name: str, document: Document | None) -> str | None:
         """Publish an index and return where it is; an index without sitemaps would be invalid, and is removed."""
@@ -237,13 +245,6 @@ class _SiteBuild:
     def _host(self) -> str:
         # A colon is no part of a file name everywhere.
         return self.site.domain.replace(":", "_")
-
-    @property
-    def _public_url(self) -> str | None:
-        given = get_settings().PUBLIC_URL
-        if isinstance(given, Mapping):
-            given = given.get(self.site.id)
-        return f"{given.rstrip('/')}/" if given else None
 
     @staticmethod
     def _page_name(label: str, number: int) -> str:

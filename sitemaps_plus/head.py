@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,7 +21,6 @@ from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
 from sitemaps_plus import objects, rows
 from sitemaps_plus.addresses import Scope, normalize
-from sitemaps_plus.conf import get_settings
 from sitemaps_plus.entries import Cleaner, Group, Link
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, SitemapError, UnknownHost
 from sitemaps_plus.extensions import NAMESPACES
@@ -29,7 +28,7 @@ from sitemaps_plus.items import key_of
 from sitemaps_plus.languages import hreflang_of, x_default_of
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.origin import SiteOrigin, get_site
-from sitemaps_plus.pages import make_cleaner, neutral
+from sitemaps_plus.pages import make_cleaner, neutral, public_url
 from sitemaps_plus.plans import Page
 from sitemaps_plus.registry import registry
 from sitemaps_plus.reports import Report, Silence
@@ -110,11 +109,8 @@ def sitemap_address(request: HttpRequest | None = None) -> str | None:
     site = _site(request)
     if site is None:
         return None
-    public = get_settings().PUBLIC_URL
-    if isinstance(public, Mapping):
-        public = public.get(site.id)
-    if public:
-        return f"{public.rstrip('/')}/sitemap.xml"
+    if public := public_url(site):
+        return f"{public}sitemap.xml"
     with neutral(), suppress(NoReverseMatch):
         return normalize(reverse("sitemaps_plus:index"), origin=site.origin)
     return None

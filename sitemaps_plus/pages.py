@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -151,6 +151,14 @@ def directory() -> str:
     except NoReverseMatch:
         # Only built files are used: they are published at the root.
         return get_script_prefix()
+
+
+def public_url(site: SiteOrigin) -> str | None:
+    """Return where crawlers fetch a built set, ending in a slash; None where that is the origin's root."""
+    given = get_settings().PUBLIC_URL
+    if isinstance(given, Mapping):
+        given = given.get(site.id)
+    return f"{given.rstrip('/')}/" if given else None
 
 
 def make_cleaner(section: Section, report: Report) -> Cleaner:

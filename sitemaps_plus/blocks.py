@@ -20,13 +20,15 @@ from sitemaps_plus.rendering import Renderer, Row
 from sitemaps_plus.text import escape
 from sitemaps_plus.writer import url_element
 
+Again = Callable[[], Iterator[tuple[object, list[tuple[str, str]]]]]
+
 
 def compile_blocks(cleaner: Cleaner, renderer: Renderer) -> Blocks | None:
     """Return what makes blocks of a section's rows, or None where each row has to be looked at."""
     pattern = compile_pattern(cleaner, renderer)
     if pattern is None:
         return None
-    slow = _Asked(renderer, pattern.columns) if renderer.section.hooks.path == "object" else renderer
+    slow = _Asked(renderer, pattern.columns) if not renderer.section.reads_values else renderer
     return Blocks(cleaner, renderer, slow, pattern)
 
 
@@ -70,6 +72,25 @@ class Blocks:
 
         return self._block(keys, by_column[self._size :], row)
 
+    @property
+    def takes_texts(self) -> bool:
+        """Whether `of_texts` can make a block: all that differs from row to row is an address or a date."""
+        has_words = any(words.differs for words in self._words)
+        has_dates = self._pattern.columns.get("lastmod") is not None
+        return not (self.section.hooks.media or has_words or (has_dates and not self._dates.select))
+
+    def of_texts(self, columns: Columns, again: Again) -> Block | None:
+        """Return the block of rows whose columns are texts, or None where a row has to be looked at.
+
+        `again` yields the rows as `Block.rows` does; it is only called where they are asked for.
+        """
+        bad: set[int] = set()
+        rows = range(len(columns[0]))
+        texts, has_all = self._texts(rows, columns, bad)
+        return (
+            None if bad else _Rows(self, rows, _not_asked, bad).block(self._parts[has_all], texts)._replace(rows=again)
+        )
+
     def of_rows(self, rows: Sequence[Row]) -> Block:
         """Return the block of rows that are objects; each hook is asked once, here."""
         rows = self.renderer.loaded(rows)
@@ -90,6 +111,14 @@ class Blocks:
 
     def _block(self, keys: Sequence[object], columns: Columns, row: Callable[[int], Row]) -> Block:
         bad: set[int] = set()
+        texts, has_all = self._texts(keys, columns, bad)
+        rows = _Rows(self, keys, row, bad)
+        if self.section.hooks.media:
+            texts.update(rows.extras(texts))
+        return rows.block(self._parts[has_all], texts)
+
+    def _texts(self, keys: Sequence[object], columns: Columns, bad: set[int]) -> tuple[dict[str, Texts], bool]:
+        """Return the columns of texts, and whether all rows have a date; `bad` gets the rows to be looked at."""
         texts: dict[str, Texts] = {}
         for at, address in enumerate(self.addresses):
             for number, column in enumerate(address.columns(columns, bad)):
@@ -98,11 +127,7 @@ class Blocks:
             texts.update(words.columns(columns, bad))
         if self._pattern.default is not None:
             texts["x-default"] = _unprefixed(texts[f"{self._pattern.default}.0"])
-        has_all = self._dates.column(keys, columns, texts, bad)
-        rows = _Rows(self, keys, row, bad)
-        if self.section.hooks.media:
-            texts.update(rows.extras(texts))
-        return rows.block(self._parts[has_all], texts)
+        return texts, self._dates.column(keys, columns, texts, bad)
 
     def _lay_out(self, *, has_all_dates: bool) -> list[str | Place]:
         parts: list[str | Place] = []
@@ -219,6 +244,10 @@ class _Rows:
         if escaped.startswith(address.head) and escaped.endswith(tail):
             return escaped[len(address.head) : len(escaped) - len(tail)]
         return escaped
+
+
+def _not_asked(at: int) -> Row:
+    raise AssertionError("Rows that are all plain have nothing to be asked for.")
 
 
 class _Every(NamedTuple):

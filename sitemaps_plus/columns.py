@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 from django.urls.converters import IntConverter, PathConverter, SlugConverter, StringConverter
 
-from sitemaps_plus.date_text import DateText, as_text
+from sitemaps_plus.date_text import UTC_OFFSET, DateText, as_text, as_w3c, odd_lines
 from sitemaps_plus.entries import Cleaner, Newest
 from sitemaps_plus.hooks import Hook
 from sitemaps_plus.reports import Silence
@@ -23,28 +22,29 @@ from sitemaps_plus.url_for import Compiled, Param, quoted
 Texts = Sequence[str]
 Columns = Sequence[Sequence[Any]]
 
-# What a chunk of values, a line each, may not hold: characters that a path has in another form.
-_ODD = re.compile(r"[^-A-Za-z0-9_.~\n]")
-_ODD_IN_SLUG = re.compile(r"[^-A-Za-z0-9_\n]")
-_ODD_IN_PATH = re.compile(r"[^-A-Za-z0-9_.~/\n]|(?<=\n)//|/\.")
-_ODD_IN_NUMBER = re.compile(r"[^0-9\n]")
+_DIGITS = b"0123456789"
+_IN_SLUG = b"-_" + _DIGITS + b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _marks(plain: bytes) -> bytes:
+    """Return the table that turns `plain` characters into dots and the others into marks; lines stay lines."""
+    return bytes(10 if code == 10 else 46 if code in plain else 33 for code in range(256))
+
+
+# Characters that a path has in another form are marked, in a chunk of values, a line each.
+_ODD = _marks(_IN_SLUG + b".~")
+_ODD_IN_SLUG = _marks(_IN_SLUG)
+_ODD_IN_PATH = _marks(_IN_SLUG + b".~/")
+_ODD_IN_NUMBER = _marks(_DIGITS)
 # By the class itself: a child may have another expression.
-_ODD_BY_CONVERTER: dict[type, re.Pattern[str]] = {
+_ODD_BY_CONVERTER: dict[type, bytes] = {
     StringConverter: _ODD,
     PathConverter: _ODD,
     SlugConverter: _ODD_IN_SLUG,
     IntConverter: _ODD_IN_NUMBER,
 }
-_MONTH_AND_DAY = r"-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-# An earlier year is written too, with a warning.
-_YEAR = r"(?:199|[2-9][0-9]{2})[0-9]"
-_TIME = r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\+00:00"
 _FIRST = datetime(1990, 1, 1, tzinfo=UTC)
 _HASHABLE = (str, int, float, Decimal, NoneType)
-_DATES = re.compile(rf"(?:{_YEAR}{_MONTH_AND_DAY}\n)*")
-_DATETIMES = re.compile(rf"(?:{_YEAR}{_MONTH_AND_DAY}{_TIME}\n)*")
-# February and the short months end earlier, except in years that four divides.
-_DOUBTFUL_DAY = re.compile(r"(?<!0[48])(?<![2468][048])(?<![13579][26])-02-29|-02-3[01]|-(?:04|06|09|11)-31")
 
 
 class Place(NamedTuple):
@@ -123,6 +123,8 @@ class GivenAddress(Address):
         if not lines.count("\n") == lines.count("\n/") == len(given):
             return None
         texts = list(given)
+        if "\n//" in lines or "/." in lines:
+            return None
         for at in _lines(_ODD_IN_PATH, lines):
             texts[at - 1] = self._path(given[at - 1], at - 1, bad)
         return texts
@@ -149,28 +151,35 @@ def _texts(param: Param, values: Sequence[Any], bad: set[int]) -> Texts:
         joined = "\n".join(texts)
     except TypeError:
         return [_text(param, value, at, bad) for at, value in enumerate(values)]
-    if joined.count("\n") != len(texts) - 1 or not _has_names(joined):
+    if joined.count("\n") != len(texts) - 1 or not all(texts) or ("." in joined and not {".", ".."}.isdisjoint(texts)):
         return [_text(param, value, at, bad) for at, value in enumerate(values)]
-    for line in _lines(odd, joined):
-        texts[line] = _text(param, values[line], line, bad)
+    lines = list(_lines(odd, joined))
+    shown = _quoted([texts[line] for line in lines]) if lines and converter is StringConverter else None
+    for at, line in enumerate(lines):
+        texts[line] = shown[at] if shown else _text(param, values[line], line, bad)
     return texts
 
 
-def _lines(pattern: re.Pattern[str], text: str) -> Iterator[int]:
-    """Yield the numbers of the lines, from 0 on, in which something is found, each once."""
-    line, last, told = 0, 0, -1
-    for found in pattern.finditer(text):
-        line += text.count("\n", last, found.start())
-        last = found.start()
-        if line != told:
-            yield line
-        told = line
+def _quoted(texts: Sequence[str]) -> list[str] | None:
+    """Return texts of one line as they stand in XML, None where one of them is no name in a path."""
+    joined = "\n".join(texts)
+    try:
+        # All but a slash suits the converter of text.
+        return None if "/" in joined else escape(quoted(joined, also="\n")).split("\n")
+    except UnicodeEncodeError:
+        return None
 
 
-def _has_names(joined: str) -> bool:
-    """Return whether no line is empty, or a dot or two."""
-    lines = f"\n{joined}\n"
-    return not ("\n\n" in lines or "\n.\n" in lines or "\n..\n" in lines)
+def _lines(marks: bytes, text: str) -> Iterator[int]:
+    """Yield the numbers of the lines, from 0 on, in which a character is marked, each once."""
+    marked = text.encode("ascii", "replace").translate(marks)
+    line, last = 0, 0
+    while (at := marked.find(b"!", last)) >= 0:
+        line += marked.count(b"\n", last, at)
+        yield line
+        last = marked.find(b"\n", at)
+        if last < 0:
+            return
 
 
 def _text(param: Param, value: Any, at: int, bad: set[int]) -> str:
@@ -194,13 +203,14 @@ class Dates:
         self.select: dict[str, Any] = {}
         self._index = column
         self._constant = ""
+        self._offset = ""
         self._newest = Newest()
         hook = section.hooks.lastmod
         if hook.kind == "constant":
             silent = replace(cleaner, report=Silence(section.label), newest=self._newest)
             text = silent.lastmod(None, hook.value)
             self._constant = f"<lastmod>{text}</lastmod>" if text else ""
-        elif hook.kind == "expression" and section.hooks.path == "row":
+        elif hook.kind == "expression" and section.reads_values:
             (alias,) = hook.columns
             text_of = None
             if not cleaner.profile.date_only:
@@ -209,8 +219,9 @@ class Dates:
             if text_of is not None:
                 self.select = {alias: text_of}
                 self._is_date = isinstance(text_of, DateText)
+                self._offset = "" if self._is_date else UTC_OFFSET
                 now = cleaner.now + timedelta(hours=14) if self._is_date else cleaner.now
-                self._latest = now.isoformat()[:10] if self._is_date else now.isoformat(timespec="seconds")
+                self._latest = now.isoformat(" ")[: 10 if self._is_date else 19]
 
     def column(self, keys: Sequence[object], columns: Columns, texts: dict[str, Texts], bad: set[int]) -> bool:
         """Add the texts of the dates of rows; return whether all have one."""
@@ -222,23 +233,27 @@ class Dates:
         if not self.select:
             texts["lastmod"] = self._made(keys, given, bad)
             return False
-        pattern = _DATES if self._is_date else _DATETIMES
-        has_all = None not in given
-        dated: Sequence[str] = given
-        if bad or not has_all:
-            dated = [text for at, text in enumerate(given) if text is not None and at not in bad]
-        joined = "\n".join(dated) + "\n" if dated else ""
-        newest = max(dated, default="")
-        if newest > self._latest or not pattern.fullmatch(joined) or _DOUBTFUL_DAY.search(joined):
-            one = re.compile(pattern.pattern.removesuffix(r"\n)*") + ")")
-            for at, text in enumerate(given):
-                if text is not None and (text > self._latest or not one.fullmatch(text) or _DOUBTFUL_DAY.search(text)):
-                    bad.add(at)
-            newest = max((text for at, text in enumerate(given) if text is not None and at not in bad), default="")
+        newest = "" if bad or not all(given) else max(given, default="")
+        plain = as_w3c(given, is_date=self._is_date) if "" < newest <= self._latest else None
+        if plain:
+            self._see(newest)
+            texts["lastmod"] = plain
+            return True
+        dated = [at for at, text in enumerate(given) if text and at not in bad]
+        odd = set(odd_lines([given[at] for at in dated], is_date=self._is_date))
+        bad.update(at for index, at in enumerate(dated) if index in odd or given[at] > self._latest)
+        self._see(max((given[at] for at in dated if at not in bad), default=""))
+        texts["lastmod"] = [self._tag(text) for text in given]
+        return False
+
+    def _see(self, newest: str) -> None:
         if newest:
-            self._cleaner.newest.see(_parsed(newest), self._cleaner.tz)
-        texts["lastmod"] = given if has_all else [f"<lastmod>{text}</lastmod>" if text else "" for text in given]
-        return has_all
+            self._cleaner.newest.see(_parsed(newest, is_date=self._is_date), self._cleaner.tz)
+
+    def _tag(self, text: str | None) -> str:
+        if not text:
+            return ""
+        return f"<lastmod>{text.replace(' ', 'T')}{self._offset}</lastmod>"
 
     def _made(self, keys: Sequence[object], given: Sequence[Any], bad: set[int]) -> list[str]:
         """Return the tags of dates as Python has them."""
@@ -264,17 +279,21 @@ class Dates:
         """Return the tag as constants and columns."""
         if self._index is None:
             return [self._constant]
-        return ["<lastmod>", Place("lastmod"), "</lastmod>"] if has_all else [Place("lastmod")]
+        return ["<lastmod>", Place("lastmod"), f"{self._offset}</lastmod>"] if has_all else [Place("lastmod")]
 
     def restore(self, values: list[Any]) -> None:
         """Put a date in place of its text."""
-        if self.select and self._index is not None and values[self._index] is not None:
-            values[self._index] = _parsed(values[self._index])
+        if self.select and self._index is not None:
+            text = values[self._index]
+            values[self._index] = _parsed(text, is_date=self._is_date) if text else None
 
 
-def _parsed(text: str) -> date:
+def _parsed(text: str, *, is_date: bool) -> date:
     try:
-        return datetime.fromisoformat(text) if len(text) > 10 else date.fromisoformat(text)
+        if is_date:
+            return date.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
     except ValueError:
         # The cleaner says what is wrong with it.
         return text  # type: ignore[return-value]
@@ -294,6 +313,11 @@ class Words:
             self.parts = [f"<{hook.name}>{text}</{hook.name}>" if text else ""]
         elif column is not None:
             self.parts = [Place(hook.name)]
+
+    @property
+    def differs(self) -> bool:
+        """Whether it differs from row to row."""
+        return self._index is not None
 
     def columns(self, columns: Columns, bad: set[int]) -> dict[str, Texts]:
         """Return the tags of all rows; a broken value makes its row bad."""

@@ -52,6 +52,10 @@ class Key:
         """Return the condition "a later row"."""
         return self._beyond(value, "gt")
 
+    def up_to(self, value: KeyValue) -> Q:
+        """Return the condition "this row or an earlier one"."""
+        return self._beyond(value, "lte")
+
     def before(self, value: KeyValue) -> Q:
         """Return the condition "an earlier row"."""
         return self._beyond(value, "lt")
@@ -91,7 +95,7 @@ class _Beyond(Lookup):
     lookup_name = "beyond"
 
     def __init__(self, fields: Sequence[Field[Any, Any]], value: KeyValue, lookup: str) -> None:
-        self.operator = {"gte": ">=", "gt": ">", "lt": "<"}[lookup]
+        self.operator = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}[lookup]
         values = [Value(part, output_field=_column(field)) for field, part in zip(fields, value, strict=True)]
         super().__init__(_Tuple(*(F(field.attname) for field in fields)), _Tuple(*values))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.core.paginator import EmptyPage
 from django.db.models import QuerySet
 
 from sitemaps_plus import text
-from sitemaps_plus.blocks import compile_blocks
+from sitemaps_plus.blocks import Blocks, compile_blocks
 from sitemaps_plus.entries import Block, Cleaner, Group
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.items import Pairs
@@ -30,15 +30,17 @@ def read_groups(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: 
     return (group for rows in _chunks(section, page) for group in renderer.groups(rows))
 
 
-def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Block] | Iterator[Group]:
+def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterable[Block | Group]:
     """Return the finished text of the items of `page`, many at a time; their groups where each has to be looked at."""
     renderer = Renderer(section, cleaner, partial(read_rows, section))
     blocks = None if section.makes_its_urls else compile_blocks(cleaner, renderer)
-    is_pairs = section.paged_by == "position" and section.sitemap.i18n
-    if blocks is None or is_pairs:
+    if blocks is None:
         return read_groups(section, page, cleaner)
-    chunks = _chunks(section, page) if section.paged_by == "key" else _chunks_by_position(section, page, cleaner)
-    return map(blocks.of_rows, chunks)
+    if section.paged_by == "key":
+        return map(blocks.of_rows, _chunks(section, page))
+    if section.sitemap.i18n:
+        return _blocks_of_pairs(section, page, renderer, blocks)
+    return map(blocks.of_rows, _chunks_by_position(section, page, cleaner))
 
 
 def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
@@ -47,13 +49,13 @@ def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
 
 
 def _chunks(section: Section, page: Page) -> Iterator[list[Row]]:
-    wanted = page.rows(section).annotate(**section.hooks.columns).order_by(*section.key.names)
-    size = section.rows_of(CHUNK)
-    items = list(wanted[:size])
-    while items:
-        yield _rows(section, items)
-        last = section.key.after(_key_of(section, items[-1]))
-        items = list(wanted.filter(last)[:size]) if len(items) == size else []
+    size, after, items = section.rows_of(CHUNK), None, None
+    while items is None or len(items) == size:
+        wanted = page.rows(section, after).annotate(**section.hooks.columns).order_by(*section.key.names)
+        items = list(wanted[:size])
+        if items:
+            yield _rows(section, items)
+            after = _key_of(section, items[-1])
 
 
 def _rows(section: Section, items: Sequence[Any]) -> list[Row]:
@@ -75,11 +77,30 @@ def _by_position(section: Section, page: Page, renderer: Renderer) -> Iterator[G
     cleaner = renderer.cleaner
     if not section.sitemap.i18n:
         return (group for rows in _chunks_by_position(section, page, cleaner) for group in renderer.groups(rows))
-    return (
-        group
-        for found in _slices(section, page, cleaner)
-        for group in renderer.pair_groups([_row(section, item) for item, _ in found], [code for _, code in found])
-    )
+    return (group for found in _slices(section, page, cleaner) for group in _groups_of_pairs(renderer, found))
+
+
+def _groups_of_pairs(renderer: Renderer, pairs: Sequence[tuple[Any, str]]) -> Iterator[Group]:
+    rows = [_row(renderer.section, item) for item, _ in pairs]
+    return renderer.pair_groups(rows, [code for _, code in pairs]) if pairs else iter(())
+
+
+def _blocks_of_pairs(section: Section, page: Page, renderer: Renderer, blocks: Blocks) -> Iterator[Block | Group]:
+    """Yield blocks of the items that a page has in all languages, and the pairs of those that it shares with others."""
+    count, size = len(section.languages), section.rows_of(CHUNK)
+    start = (page.number - 1) * section.urls_limit
+    stop = start + section.urls_limit
+    first, last = -(-start // count), max(stop // count, -(-start // count))
+    pairs = section.slice(renderer.cleaner.report)
+    yield from _groups_of_pairs(renderer, pairs[start : min(first * count, stop)])
+    for at in range(first, last, size):
+        wanted = min(size, last - at)
+        items = pairs.items(at, at + wanted)
+        if items:
+            yield blocks.of_rows([_row(section, item) for item in items])
+        if len(items) < wanted:
+            return
+    yield from _groups_of_pairs(renderer, pairs[last * count : stop])
 
 
 def _chunks_by_position(section: Section, page: Page, cleaner: Cleaner) -> Iterator[list[Row]]:

@@ -50,11 +50,15 @@ def pack(pieces: Iterable[bytes], level: int | None = None) -> Packed:
 
 
 def unpack(data: bytes) -> Iterator[bytes]:
-    """Yield the uncompressed bytes of gzip."""
+    """Yield the uncompressed bytes of gzip; raise EOFError at the end of a part, ValueError where more follows."""
     stream = zlib.decompressobj(wbits=GZIP)
     for start in range(0, len(data), 16_384):
         yield stream.decompress(data[start : start + 16_384])
     yield stream.flush()
+    if not stream.eof:
+        raise EOFError("The gzip data end before their end mark.")
+    if stream.unused_data:
+        raise ValueError("The gzip data go on after their end mark.")
 
 
 @cache

@@ -42,7 +42,7 @@ def compile_pattern(cleaner: Cleaner, renderer: Renderer) -> Pattern | None:
     named = (hooks.lastmod, hooks.changefreq, hooks.priority)
     asked = [hook.name for hook in named if hook.kind in ("expression", "method")]
     spoken = spoken_in(section)
-    if hooks.path == "object":
+    if not section.reads_values:
         addresses: list[Address | None] = [GivenAddress(at, cleaner) for at in range(len(spoken))]
         columns = {name: len(spoken) + at for at, name in enumerate(asked)}
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -29,10 +30,13 @@ class Page:
         """The number in the page's URL."""
         return self.record.number
 
-    def rows(self, section: Section) -> QuerySet[Any]:
-        """Return the rows of the page, in no order."""
+    def rows(self, section: Section, after: KeyValue | None = None) -> QuerySet[Any]:
+        """Return the rows of the page, those `after` a key where it is given, in no order."""
         rows = section.queryset()
-        if self.start is not None:
+        # One lower bound alone: of two, SQLite may use the one that is further away.
+        if after is not None:
+            rows = rows.filter(section.key.after(after))
+        elif self.start is not None:
             rows = rows.filter(section.key.at_or_after(self.start))
         if self.end is not None:
             rows = rows.filter(section.key.before(self.end))
@@ -45,6 +49,11 @@ class Plan:
 
     section: Section
     pages: Sequence[Page]
+
+    @property
+    def checked_at(self) -> datetime | None:
+        """When the database was last asked for the rows."""
+        return self.pages[0].record.checked_at if self.pages else None
 
     @property
     def listed(self) -> list[Page]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
 
-from sitemaps_plus.blocks import compile_blocks
+from sitemaps_plus.blocks import Blocks, compile_blocks
 from sitemaps_plus.entries import Block, Cleaner, Group
-from sitemaps_plus.keys import as_shown
+from sitemaps_plus.joined import JoinedRows
+from sitemaps_plus.keys import KeyValue, as_shown
 from sitemaps_plus.plans import Page
 from sitemaps_plus.rendering import CHUNK, Renderer, Row
 from sitemaps_plus.sections import Section, has_multivalued_join
@@ -23,13 +24,13 @@ def read_groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Grou
         yield from renderer.groups(_rows(section, records))
 
 
-def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Block] | Iterator[Group]:
+def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterable[Block | Group]:
     """Return the finished text of the rows of `page`, many at a time; their groups where rows have to be looked at."""
     renderer = Renderer(section, cleaner, partial(read_rows, section))
     blocks = compile_blocks(cleaner, renderer)
     if blocks is None or has_multivalued_join(page.rows(section).annotate(**section.hooks.columns)):
         return read_groups(section, page, cleaner)
-    return map(blocks.of_records, _chunks(section, page, blocks.select))
+    return _made(section, page, blocks)
 
 
 def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
@@ -37,15 +38,49 @@ def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
     return _rows(section, list(_records(section, wanted, section.hooks.columns)))
 
 
-def _chunks(section: Section, page: Page, columns: Mapping[str, Any]) -> Iterator[list[Sequence[Any]]]:
-    """Yield the key and the columns of rows, a chunk at a time."""
+def _made(section: Section, page: Page, blocks: Blocks) -> Iterator[Block]:
+    """Yield the blocks of the rows of `page`, of texts that the database has joined as far as it can."""
+    size = section.rows_of(CHUNK)
+    joined = JoinedRows.of(section, page, blocks.select, size) if blocks.takes_texts else None
+    after: KeyValue | None = None
+    while joined:
+        chunk = joined.read(after)
+        if chunk is None:
+            break
+        if not chunk.size:
+            return
+        block = blocks.of_texts(chunk.columns, partial(_read_again, section, page, blocks, after, chunk.last))
+        if block is None:
+            # A row has to be looked at, and others are likely: all of them are read from now on.
+            break
+        yield block
+        if chunk.size < size:
+            return
+        after = chunk.last
+    yield from map(blocks.of_records, _chunks(section, page, blocks.select, after))
+
+
+def _read_again(
+    section: Section, page: Page, blocks: Blocks, after: KeyValue | None, last: KeyValue
+) -> Iterator[tuple[object, list[tuple[str, str]]]]:
+    """Yield the rows of one block again, with their keys."""
+    rows = page.rows(section, after).filter(section.key.up_to(last)).order_by(*section.key.names)
+    records = list(_records(section, rows, blocks.select))
+    return blocks.of_records(records).rows() if records else iter(())
+
+
+def _chunks(
+    section: Section, page: Page, columns: Mapping[str, Any], after: KeyValue | None = None
+) -> Iterator[list[Sequence[Any]]]:
+    """Yield the key and the columns of rows, a chunk at a time, those `after` a key where it is given."""
     names, size = section.key.names, section.rows_of(CHUNK)
-    wanted = _records(section, page.rows(section).order_by(*names), columns)
-    found = list(wanted[:size])
-    while found:
-        yield found
-        last = section.key.after(found[-1][: len(names)])
-        found = list(wanted.filter(last)[:size]) if len(found) == size else []
+    found = None
+    while found is None or len(found) == size:
+        rows = page.rows(section, after).order_by(*names)
+        found = list(_records(section, rows, columns)[:size])
+        if found:
+            yield found
+            after = tuple(found[-1][: len(names)])
 
 
 def _records(section: Section, wanted: QuerySet[Any], columns: Mapping[str, Any]) -> Any:

@@ -397,9 +397,9 @@ def _with_constants(
     return Compiled(head, params)
 
 
-def quoted(text: str) -> str:
-    """Return text as ``reverse()`` writes it in a path."""
-    return quote(text, safe=RFC3986_SUBDELIMS + "/~:@")
+def quoted(text: str, also: str = "") -> str:
+    """Return text as ``reverse()`` writes it in a path; the characters of `also` stay too."""
+    return quote(text, safe=f"{RFC3986_SUBDELIMS}/~:@{also}")
 
 
 def _is_dots(to_url: _ToUrl, value: object) -> bool:

@@ -44,6 +44,10 @@ BARS = [
     Bar(task="build, zlib", against="all pages, contrib, no gzip", times_less=15),
     Bar(task="build, fast", against="build, django-icv-sitemaps", times_less=20),
     Bar(task="build, fast", against="floor, fast", times_more=2.5),
+    Bar(task="build, zlib, nothing changed", against="build, zlib", times_less=8),
+    Bar(task="build, fast, nothing changed", against="build, fast", times_less=5),
+    Bar(task="build, zlib, one row changed", against="build, zlib", times_less=4),
+    Bar(task="build, fast, one row changed", against="build, fast", times_less=4),
     Bar(task="languages", against="languages, contrib", times_less=50, rows=(100_000,)),
     Bar(task="languages", against="languages, contrib", times_less=120),
     Bar(task="last page", against="page 1", times_more=1.1, rows=(10_000_000,)),
@@ -61,6 +65,11 @@ OTHER_RATIOS = [
     ("build, zlib", "floor, zlib"),
 ]
 """Of interest, without an aim: the first against the second."""
+OTHER_TIMES = [
+    ("build, contrib class, fast, 2 workers", "build, contrib class, fast"),
+    ("build, fast, 2 workers", "build, fast"),
+]
+"""Of interest by the clock: what a second process gains."""
 
 
 def cpu(costs: Mapping[str, float]) -> float:
@@ -88,6 +97,10 @@ def other_lines(rows: int, found: Figures) -> Iterator[tuple[str, str]]:
     for task, against in dict.fromkeys([*others, *OTHER_RATIOS]):
         if (task, against) not in aimed and task in found and against in found:
             yield f"{task} / {against}", _times(cpu(found[against]) / cpu(found[task]))
+    for task, against in OTHER_TIMES:
+        if task in found and against in found:
+            ratio = found[against]["wall"] / found[task]["wall"]
+            yield f"{task} / {against}, by the clock", _times(ratio)
 
 
 def memory_lines(sizes: Mapping[int, Figures]) -> Iterator[tuple[str, ...]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import resource
 import sys
 import time
 from pathlib import Path
@@ -44,10 +45,10 @@ def measure(task: Task) -> dict[str, float]:
     gc.collect()
     _forget_peak()
     memory, server_cpu = _memory("VmRSS"), _cpu_of(server)
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall, cpu = time.perf_counter(), _cpu()
     with connection.execute_wrapper(queries):
         size = task.run(*given)
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    cpu, wall = _cpu() - cpu, time.perf_counter() - wall
     if _server_process(connection) != server:
         raise RuntimeError("The connection was opened anew: the CPU of its server process is not known")
     return {
@@ -80,6 +81,12 @@ def _server_process(connection) -> int | None:
 
 def _cpu_of(process: int | None) -> float:
     return int(Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9 if process else 0.0
+
+
+def _cpu() -> float:
+    """Return the seconds of this process and of those that it has started and waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def _forget_peak() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -51,14 +52,51 @@ def received(path: str) -> Iterator[bytes]:
     return iter(response)
 
 
-def build(label: str) -> int:
+def build(label: str, workers: int = 1) -> int:
     """Write all pages of a section as files, and its index."""
     from sitemaps_plus.build import build as build_files
 
-    result = build_files([label])
+    result = build_files([label], full=True, workers=workers)
     if not result.is_complete:
         raise RuntimeError(f"The build is not complete: {result}")
     return sum(file.stat().st_size for file in files(label))
+
+
+def build_again(label: str, pages: int) -> int:
+    """Write what changed since the last build, which must be so many pages, and return their bytes."""
+    from sitemaps_plus.build import build as build_files
+
+    before = {file: file.stat().st_mtime_ns for file in files(label)}
+    result = build_files([label])
+    written = [file for file in files(label) if file.stat().st_mtime_ns != before.get(file)]
+    made = sum(section.rendered for section in result.sections)
+    if not result.is_complete or made != pages or len(written) != pages:
+        raise RuntimeError(f"{pages} pages changed, {made} were made and {len(written)} written: {result}")
+    return sum(file.stat().st_size for file in written)
+
+
+def built() -> tuple[()]:
+    """Bring the files of the products up to date: all of them are made where no earlier task has built them."""
+    from sitemaps_plus.build import build as build_files
+
+    result = build_files(["products"])
+    if not result.is_complete:
+        raise RuntimeError(f"The build is not complete: {result}")
+    return ()
+
+
+def built_and_changed() -> tuple[()]:
+    """Bring the files of the products up to date, then move the date of one product in the middle of a page."""
+    from datetime import timedelta
+
+    from django.conf import settings
+
+    from shop.models import Product
+
+    built()
+    one = Product.objects.filter(pk=settings.ROWS - min(settings.ROWS, PAGE) // 2)
+    one.update(updated_at=one.get().updated_at + timedelta(seconds=1))
+    return ()
 
 
 def files(label: str) -> list[Path]:
@@ -72,6 +110,14 @@ def remove(label: str) -> tuple[()]:
     """Remove the pages of a section that an earlier run has built."""
     for file in files(label):
         file.unlink()
+    return ()
+
+
+def remove_all() -> tuple[()]:
+    """Remove everything that earlier runs have built, and what they know of it."""
+    from django.conf import settings
+
+    shutil.rmtree(settings.FOLDERS["sitemaps"] / HOST, ignore_errors=True)
     return ()
 
 
@@ -191,22 +237,34 @@ def contrib_page(section: str, number: Callable[[], int]) -> Task:
 
 
 def page(label: str, number: Callable[[], int]) -> Task:
-    """Return the task of one page of this project; the plan is known."""
+    """Return the task of one page of this project; the plan is known, and no built file is handed out."""
     return Task(
         side="plus",
         warm=partial(fetch, f"/sitemap-few-{label}-1.xml"),
+        prepare=partial(remove, label),
         run=lambda: fetch(f"/sitemap-{label}-{number()}.xml"),
     )
 
 
-def full_build(label: str, packer: Literal["fast", "zlib"]) -> Task:
-    """Return the task of writing all pages of a section."""
+def full_build(label: str, packer: Literal["fast", "zlib"], workers: int = 1) -> Task:
+    """Return the task of writing all pages of a section, by several processes where `workers` are more than one."""
     return Task(
         side="plus",
         packer=packer,
         warm=partial(build, f"few-{label}"),
-        prepare=partial(remove, label),
-        run=partial(build, label),
+        prepare=remove_all,
+        run=partial(build, label, workers),
+    )
+
+
+def next_build(packer: Literal["fast", "zlib"], *, is_changed: bool) -> Task:
+    """Return the task of a build of products that are built already, of which none or one has changed since."""
+    return Task(
+        side="plus",
+        packer=packer,
+        warm=partial(build, "few-products"),
+        prepare=built_and_changed if is_changed else built,
+        run=partial(build_again, "products", 1 if is_changed else 0),
     )
 
 
@@ -252,8 +310,14 @@ TASKS: dict[str, Task] = {
         peer="django-icv-sitemaps",
     ),
     "build, contrib class, fast": replace(full_build("objects", "fast"), rows=_up_to_a_million),
+    "build, contrib class, fast, 2 workers": replace(full_build("objects", "fast", workers=2), rows=_up_to_a_million),
+    "build, fast, 2 workers": full_build("products", "fast", workers=2),
     "build, zlib": replace(full_build("products", "zlib"), rows=_up_to_a_million),
     "build, fast": full_build("products", "fast"),
+    "build, zlib, nothing changed": replace(next_build("zlib", is_changed=False), rows=_up_to_a_million),
+    "build, fast, nothing changed": next_build("fast", is_changed=False),
+    "build, zlib, one row changed": replace(next_build("zlib", is_changed=True), rows=_up_to_a_million),
+    "build, fast, one row changed": next_build("fast", is_changed=True),
     "floor, zlib": Task(
         side="plus", packer="zlib", warm=warm_floor, prepare=built_pages, run=floor, rows=_up_to_a_million
     ),

@@ -15,6 +15,7 @@ from sitemaps_plus.sections import Section
 
 _PREFIX = "_sitemap_validator_"
 _MAX_LENGTH = 255
+_PRIME = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Measure:
 
 
 def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
-    """Return count, validator and newest lastmod of `rows`, in one query."""
+    """Return count, validator and newest lastmod of `rows`, in one query; in two if a date lies in the future."""
     aggregates: dict[str, Any] = {"rows": Count("*")}
     columns: dict[str, Any] = {}
     for index, name in enumerate(section.key.summable):
@@ -43,17 +44,23 @@ def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
             aggregates["moments"] = _ExactMoments(f"{_PREFIX}changed")
         elif isinstance(kind, IntegerField):
             aggregates["moments"] = _ExactSum(f"{_PREFIX}changed")
+    if rows.query.distinct and not rows.query.group_by:
+        # Else every column would be compared.
+        rows = rows.values(*section.key.names)
+    past: dict[str, Any] = {}
     kind = None if section.newest is None else _output_field(rows, section.newest)
     if isinstance(kind, DateField):
         columns[f"{_PREFIX}lastmod"] = section.newest
         last = now if isinstance(kind, DateTimeField) else moment(now).astimezone(UTC).date()
-        is_past = Q(**{f"{_PREFIX}lastmod__lte": last})
-        aggregates["newest"] = Max(f"{_PREFIX}lastmod", filter=is_past)
-    if rows.query.distinct and not rows.query.group_by:
-        # Else every column would be compared.
-        rows = rows.values(*section.key.names)
-    found = rows.annotate(**columns).aggregate(**aggregates)
+        past["newest"] = Max(f"{_PREFIX}lastmod", filter=Q(**{f"{_PREFIX}lastmod__lte": last}))
+    rows = rows.annotate(**columns)
+    is_same = section.newest == section.changed
+    found = rows.aggregate(**aggregates, **({} if is_same else past))
     newest = found.pop("newest", None)
+    if past and is_same:
+        # The latest of all, unless it lies in the future: one maximum does for both.
+        latest = found["latest"]
+        newest = latest if latest is None or moment(latest) <= moment(last) else rows.aggregate(**past)["newest"]
     return Measure(
         rows=found["rows"],
         validator=_short(" ".join(f"{name}={_text(found[name])}" for name in sorted(found))),
@@ -81,15 +88,16 @@ def _output_field(rows: QuerySet[Any], expression: Any) -> Any:
 
 
 class _ExactSum(Aggregate):
-    """The sum of an integer column as text, without overflow."""
+    """The sum of an integer column as text, without overflow; on SQLite of what a division by a prime leaves."""
 
     template = "SUM(%(expressions)s)"
     output_field = TextField()
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        # SQLite adds up in 64 bits and raises on overflow: halves of the value stay far below.
+        # SQLite adds up in 64 bits and raises on overflow: remainders stay far below, whatever the number of rows. Of a
+        # prime, so that values which differ in their upper bits only, as of several tenants, are told apart.
         sql, params = compiler.compile(self.source_expressions[0])
-        return f"(SUM({sql} >> 31) || ',' || SUM({sql} & 2147483647))", (*params, *params)
+        return f"CAST(SUM({sql} %% {_PRIME}) AS TEXT)", params
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         return self.as_sql(compiler, connection, template="SUM(%(expressions)s)::text", **context)
@@ -105,11 +113,11 @@ class _ExactMoments(Aggregate):
     output_field = TextField()
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        # Dates are text there: seconds by strftime, and what stands behind them as an integer.
+        # Dates are text there: the seconds since 1970, and apart from them their parts, which a float adds up exactly.
         sql, params = compiler.compile(self.source_expressions[0])
-        seconds = f"SUM(CAST(strftime('%%s', {sql}) AS INTEGER))"
-        fraction = f"SUM(CAST(substr({sql} || '000000', 21, 6) AS INTEGER))"
-        return f"({seconds} || ',' || {fraction})", (*params, *params)
+        has_epoch = connection.Database.sqlite_version_info >= (3, 38)
+        seconds = f"unixepoch({sql})" if has_epoch else f"CAST(strftime('%%s', {sql}) AS INTEGER)"
+        return f"(SUM({seconds}) || ',' || printf('%%.6f', TOTAL(substr({sql}, 20))))", (*params, *params)
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         return self.as_sql(compiler, connection, template="SUM(EXTRACT(EPOCH FROM %(expressions)s))::text", **context)

@@ -25,6 +25,7 @@ from sitemaps_plus.entries import Cleaner, Group, Link
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, SitemapError, UnknownHost
 from sitemaps_plus.extensions import NAMESPACES
 from sitemaps_plus.items import key_of
+from sitemaps_plus.keys import KeyValue
 from sitemaps_plus.languages import hreflang_of, x_default_of
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.origin import SiteOrigin, get_site
@@ -187,8 +188,8 @@ class _OneRow(Page):
 
     key: object
 
-    def rows(self, section: Section) -> QuerySet[Any]:
-        return section.queryset().filter(pk=self.key)
+    def rows(self, section: Section, after: KeyValue | None = None) -> QuerySet[Any]:
+        return section.queryset().none() if after else section.queryset().filter(pk=self.key)
 
 
 def _listed(item: Model, site: SiteOrigin, label: str, *, for_address: bool = False) -> Group | None:

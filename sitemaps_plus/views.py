@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import wraps
@@ -9,26 +10,38 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.handlers.asgi import ASGIRequest
-from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.utils.cache import patch_vary_headers
+from django.db import InterfaceError, OperationalError, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.cache import get_conditional_response
 from django.utils.http import http_date
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
 from sitemaps_plus.classic import index, sitemap
-from sitemaps_plus.errors import PageGone, PageNotFound, UnknownHost
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.errors import PageGone, PageNotFound, Unavailable, UnknownHost
 from sitemaps_plus.origin import get_site
-from sitemaps_plus.pages import Document, render_index, render_page
-from sitemaps_plus.sections import get_section
+from sitemaps_plus.packing import unpack
+from sitemaps_plus.pages import Format
+from sitemaps_plus.responses import PublicResponse, PublicStream
+from sitemaps_plus.serving import Served, serve
+from sitemaps_plus.sources import Wanted
 
 __all__ = ["index", "page", "section_index", "site_index", "sitemap"]
+
+logger = logging.getLogger("sitemaps_plus")
+
+RETRY_AFTER = 120
+"""Seconds after which a crawler may ask again for what cannot be served."""
 
 _CONTENT_TYPES = {
     "xml": "application/xml; charset=utf-8",
     "xml.gz": "application/gzip",
     "txt": "text/plain; charset=utf-8",
 }
+_CONDITIONS = ("HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", "HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE")
+# What a 304 says (RFC 9110, 15.4.5); a content type would be of content that is not there.
+_WITHOUT_CONTENT = ("ETag", "Cache-Control", "Last-Modified", "Vary")
 _ZERO = re.compile(r";\s*q=0(?:\.0*)?\s*$")
 
 
@@ -43,6 +56,10 @@ def _public(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
             response = _explain(error, 410)
         except (PageNotFound, UnknownHost) as error:
             response = _explain(error, 404)
+        except (Unavailable, OperationalError, InterfaceError) as error:
+            if get_settings().STRICT and not isinstance(error, Unavailable):
+                raise
+            response = _unavailable(error)
         response["X-Robots-Tag"] = "noindex, noodp, noarchive"
         return response
 
@@ -53,48 +70,67 @@ def _public(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
 @_public
 def site_index(request: HttpRequest, extension: str = "xml") -> HttpResponseBase:
     """Answer with the index of the site that the request belongs to."""
-    return _send(request, render_index(get_site(request)), extension)
+    return _send(request, Wanted(site=get_site(request)), extension)
 
 
 @_public
 def section_index(request: HttpRequest, label: str, extension: str = "xml") -> HttpResponseBase:
     """Answer with the index of one section: what its URL was with Django's own sitemaps."""
-    return _send(request, render_index(get_site(request), label=label), extension)
+    return _send(request, Wanted(site=get_site(request), label=label), extension)
 
 
 @_public
 def page(request: HttpRequest, label: str, number: str, extension: str = "xml") -> HttpResponseBase:
     """Answer with one page of one section, as XML, gzip file or text."""
-    section = get_section(label, get_site(request))
     if number != str(int(number)) or number == "0":
         raise PageNotFound(f"{number} is no page number; the index lists those there are.")
-    return _send(request, render_page(section, int(number), form="txt" if extension == "txt" else "xml"), extension)
+    form: Format = "txt" if extension == "txt" else "xml"
+    return _send(request, Wanted(site=get_site(request), label=label, number=int(number), form=form), extension)
 
 
-def _send(request: HttpRequest, document: Document, extension: str) -> HttpResponseBase:
-    is_file = extension == "xml.gz"
-    is_packed = is_file or _accepts_gzip(request)
-    response = HttpResponse(document.gzipped) if is_packed else _unpacked(request, document)
-    response["Content-Type"] = _CONTENT_TYPES[extension]
-    response["Content-Length"] = str(len(document.gzipped) if is_packed else document.size)
-    if is_file:
+def _send(request: HttpRequest, wanted: Wanted, extension: str) -> HttpResponseBase:
+    is_conditional = any(name in request.META for name in _CONDITIONS)
+    served = serve(wanted, with_bytes=not is_conditional and request.method != "HEAD")
+    is_packed = extension == "xml.gz" or _accepts_gzip(request)
+    headers = _headers(served, extension, is_packed)
+    if is_conditional:
+        modified = None if served.changed_at is None else int(served.changed_at)
+        early = get_conditional_response(request, headers["ETag"], modified)
+        if early is not None:
+            kept = {name: value for name, value in headers.items() if name in _WITHOUT_CONTENT}
+            response = PublicResponse(status=early.status_code, headers=kept)
+            del response["Content-Type"]
+            return response
+        if request.method != "HEAD":
+            served = serve(wanted)
+            headers = _headers(served, extension, is_packed)
+    if extension == "xml.gz":
         # Readers unpack the file once: a middleware must not pack it again.
         request.META.pop("HTTP_ACCEPT_ENCODING", None)
-    else:
-        patch_vary_headers(response, ["Accept-Encoding"])
-        if is_packed:
-            response["Content-Encoding"] = "gzip"
-    if document.changed_at is not None:
-        response["Last-Modified"] = http_date(document.changed_at.timestamp())
-    return response
-
-
-def _unpacked(request: HttpRequest, document: Document) -> HttpResponseBase:
     if request.method == "HEAD":
-        return HttpResponse()
-    if isinstance(request, ASGIRequest):
-        return StreamingHttpResponse(_each(document.chunks()))
-    return StreamingHttpResponse(document.chunks())
+        return PublicResponse(headers=headers)
+    if is_packed:
+        return PublicResponse(served.gzipped, headers=headers)
+    chunks = unpack(served.gzipped)
+    return PublicStream(_each(chunks) if isinstance(request, ASGIRequest) else chunks, headers=headers)
+
+
+def _headers(served: Served, extension: str, is_packed: bool) -> dict[str, str]:
+    headers = {
+        "Content-Type": _CONTENT_TYPES[extension],
+        "Content-Length": str(served.packed if is_packed else served.size),
+        # Weak: the same for the packed document and the unpacked one, for a built file and a live page.
+        "ETag": f'W/"{served.digest[:32]}"',
+    }
+    if extension != "xml.gz":
+        headers["Vary"] = "Accept-Encoding"
+        if is_packed:
+            headers["Content-Encoding"] = "gzip"
+    if control := get_settings().CACHE_CONTROL:
+        headers["Cache-Control"] = control
+    if served.changed_at is not None:
+        headers["Last-Modified"] = http_date(served.changed_at)
+    return headers
 
 
 async def _each(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
@@ -111,5 +147,15 @@ def _accepts_gzip(request: HttpRequest) -> bool:
     return next((wanted[name] for name in ("gzip", "x-gzip", "*") if name in wanted), False)
 
 
+def _unavailable(error: Exception) -> HttpResponse:
+    logger.error("A sitemap cannot be served: %s", error, exc_info=error)
+    # What a database says of itself is nothing for visitors.
+    known = error if isinstance(error, Unavailable) else Unavailable("The database does not answer. Try again later.")
+    response = _explain(known, 503)
+    response["Retry-After"] = str(RETRY_AFTER)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
 def _explain(error: Exception, status: int) -> HttpResponse:
-    return HttpResponse(f"{error}\n", status=status, content_type="text/plain; charset=utf-8")
+    return PublicResponse(f"{error}\n", status=status, content_type="text/plain; charset=utf-8")

@@ -9,7 +9,6 @@ from django.db.models import Case, CharField, Count, DateTimeField, F, Max, Valu
 from django.db.models.functions import Cast, Coalesce, Greatest, Length, TruncDate
 from django.utils import timezone
 
-from clock import Clock
 from factories import DAY, BundleFactory, CellFactory, NoteFactory, ProductFactory, TagFactory, TokenFactory
 from samples import section_of
 from sitemaps_plus import GenericSitemap, ModelSitemap
@@ -25,11 +24,6 @@ pytestmark = pytest.mark.django_db
 class Products(ModelSitemap):
     queryset = Product.objects.all()
     lastmod = F("updated_at")
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    return Clock(monkeypatch)
 
 
 def validator(sitemap):
@@ -157,6 +151,18 @@ def test_keys_and_numbers_beyond_the_sums_of_the_database_are_added_up_exactly()
     assert validator(Numbered) == before
 
 
+@pytest.mark.parametrize("distance", [2**31, 2**32, 2**40, 2**62])
+def test_a_row_replaced_by_one_whose_key_is_far_away_moves_the_validator(distance):
+    class Numbered(ModelSitemap):
+        queryset = Number.objects.all()
+
+    Number.objects.bulk_create(Number(id=number) for number in range(1, 9))
+    before = validator(Numbered)
+    Number.objects.filter(id=5).update(id=5 + distance)
+
+    assert validator(Numbered) != before
+
+
 @pytest.mark.parametrize("column", ["row", "column"])
 def test_every_column_of_a_key_counts_that_can_be_added_up(column):
     class Cells(ModelSitemap):
@@ -239,6 +245,44 @@ def test_dates_are_added_up_too():
     Product.objects.filter(pk=products[0].pk).update(published_on=date(1999, 1, 1))
 
     assert validator(ByDate) != before
+
+
+@pytest.mark.parametrize("day", [DAY, DAY.replace(year=1999), DAY.replace(year=1969), DAY.replace(year=9999)])
+@pytest.mark.parametrize("microsecond", [0, 1, 499_999, 999_998])
+def test_a_microsecond_counts_at_any_time(day, microsecond):
+    ProductFactory.bulk(3, updated_at=DAY.replace(year=9999, microsecond=999_999))
+    product = ProductFactory.create(updated_at=day.replace(microsecond=microsecond))
+    before = validator(Products)
+
+    Product.objects.filter(pk=product.pk).update(updated_at=day.replace(microsecond=microsecond + 1))
+
+    assert validator(Products) != before
+
+
+ODD_TEXTS = [
+    "2026-01-02",
+    "2026-01-02 03:04",
+    "2026-01-02T03:04:05",
+    "2026-01-02 03:04:05.5",
+    "2026-01-02 03:04:05+00:00",
+]
+
+
+@pytest.mark.skipif("__import__('django.db').db.connection.vendor != 'sqlite'", reason="others have no texts for dates")
+@pytest.mark.parametrize("text", ODD_TEXTS)
+def test_dates_that_others_wrote_in_their_own_form_count(text):
+    def write(value):
+        with connection.cursor() as cursor:
+            cursor.execute("UPDATE testapp_product SET updated_at = %s WHERE id = %s", [value, product.pk])
+
+    ProductFactory.bulk(2)
+    product = ProductFactory.create(updated_at=DAY)
+    write(text)
+    before = validator(Products)
+    assert validator(Products) == before
+
+    write(text.replace("2026-01-02", "2026-01-03"))
+    assert validator(Products) != before
 
 
 def test_a_validator_of_long_texts_fits_its_column():

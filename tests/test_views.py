@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.sites.models import Site
+from django.core.cache import cache, caches
 from django.db import connection
 from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
@@ -21,6 +22,7 @@ from sitemaps_plus import ModelSitemap, NewsSitemap, UrlFor, register, registry
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.pages import render_page
 from sitemaps_plus.paging import refresh
+from sitemaps_plus.stores.cache import DocumentCache
 from testapp.models import Article, Product
 from xml_checks import locs, validate
 
@@ -219,6 +221,127 @@ def test_gzip_middleware_packs_nothing_twice(client: Client, settings: Any, addr
         assert gzip.decompress(file.content) == document
 
 
+# Conditional requests
+
+ADDRESSES = ["/sitemap.xml", "/sitemap-products.xml", PAGE, f"{PAGE}.gz", "/sitemap-products-1.txt"]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+def test_what_a_crawler_has_already_is_not_sent_again(client: Client, address: str, encoding: str) -> None:
+    make_products(3)
+    client = Client(headers={"host": "example.com", "accept-encoding": encoding})
+    first = client.get(address)
+    document, tag = first.getvalue(), first.headers["ETag"]
+
+    for given in (tag, tag.removeprefix("W/"), f'"other", {tag}', "*"):
+        again = client.get(address, headers={"if-none-match": given})
+        assert again.status_code == 304
+        assert again.getvalue() == b""
+        assert "Content-Type" not in again.headers
+        for name in ("ETag", "Cache-Control", "Last-Modified", "Vary"):
+            assert again.headers.get(name) == first.headers.get(name)
+    assert client.head(address, headers={"if-none-match": tag}).status_code == 304
+    assert client.get(address, headers={"if-none-match": '"other"'}).getvalue() == document
+    assert client.head(address, headers={"if-none-match": '"other"'}).status_code == 200
+
+
+def test_a_tag_goes_before_a_date(client: Client) -> None:
+    make_products(3)
+    modified = client.get(PAGE).headers["Last-Modified"]
+
+    assert client.get(PAGE, headers={"if-modified-since": modified}).status_code == 304
+    assert client.get(PAGE, headers={"if-modified-since": http_date(0)}).status_code == 200
+    assert client.get(PAGE, headers={"if-modified-since": modified, "if-none-match": '"other"'}).status_code == 200
+    assert client.get(PAGE, headers={"if-unmodified-since": http_date(1e6)}).status_code == 412
+
+
+def test_an_unchanged_page_costs_no_query_and_no_rendering(
+    client: Client, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_products(3)
+    tag = client.get(PAGE).headers["ETag"]
+    monkeypatch.setattr(DocumentCache, "read", lambda *_args: pytest.fail("read"))
+
+    with django_assert_num_queries(0):
+        assert client.get(PAGE, headers={"if-none-match": tag}).status_code == 304
+        assert client.head(PAGE).status_code == 200
+
+
+def test_the_tag_changes_with_the_bytes_alone(client: Client) -> None:
+    make_products(3)
+    tags = {
+        client.get(PAGE, headers={"accept-encoding": encoding}).headers["ETag"] for encoding in ("gzip", "identity")
+    }
+    cache.clear()
+    tags.add(client.get(PAGE).headers["ETag"])
+
+    (tag,) = tags
+    Product.objects.update(slug="other", updated_at=timezone.now())
+    cache.clear()
+    refresh(section_of(Products), force=True)
+    assert client.get(PAGE).headers["ETag"] != tag
+
+
+# Middleware and decorators of projects
+
+OF_A_PROJECT = [
+    "django.middleware.gzip.GZipMiddleware",
+    "django.middleware.http.ConditionalGetMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "testapp.middleware.reads_the_session",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+def test_middleware_makes_nothing_depend_on_the_visitor(
+    client: Client, settings: Any, address: str, encoding: str
+) -> None:
+    make_products(3)
+    plain = client.get(address, headers={"accept-encoding": encoding})
+    document = plain.getvalue()
+    settings.MIDDLEWARE = OF_A_PROJECT
+
+    for language in ("de", "en"):
+        response = client.get(address, headers={"accept-encoding": encoding, "accept-language": language})
+
+        assert response.status_code == 200
+        assert response.getvalue() == document
+        assert response.headers["ETag"] == plain.headers["ETag"]
+        assert response.headers.get("Vary", "") == ("" if address.endswith(".gz") else "Accept-Encoding")
+        assert "Content-Language" not in response.headers
+        assert not response.cookies
+
+
+@pytest.mark.urls("testapp.urls_cached")
+def test_pages_behind_cache_page_are_what_they_are_without(client: Client) -> None:
+    make_products(3)
+    for encoding in ("gzip", "identity", "gzip"):
+        for address in ADDRESSES:
+            first = client.get(address, headers={"accept-encoding": encoding})
+            cached = client.get(f"/cached{address}", headers={"accept-encoding": encoding})
+            again = client.get(f"/cached{address}", headers={"accept-encoding": encoding})
+
+            assert cached.getvalue() == again.getvalue() == first.getvalue()
+            assert again.headers.get("Content-Encoding") == first.headers.get("Content-Encoding")
+            tag = first.headers["ETag"]
+            assert client.get(f"/cached{address}", headers={"if-none-match": tag}).status_code in (200, 304)
+
+
+@pytest.mark.parametrize("control", ["public, max-age=5", ""])
+def test_the_project_says_how_long_others_may_keep_a_page(client: Client, settings: Any, control: str) -> None:
+    make_products(3)
+    settings.SITEMAPS_PLUS = {"CACHE_CONTROL": control}
+
+    for address in ADDRESSES:
+        assert client.get(address).headers.get("Cache-Control", "") == control
+    assert "Cache-Control" not in client.get("/sitemap-products-9.xml").headers
+
+
 def test_a_conditional_request_is_answered_by_django_s_middleware(client: Client, settings: Any) -> None:
     make_products(2)
     settings.MIDDLEWARE = ["django.middleware.http.ConditionalGetMiddleware", *settings.MIDDLEWARE]
@@ -272,6 +395,7 @@ def test_a_retired_number_is_gone_with_a_clear_text(client: Client) -> None:
     client.get(PAGE)
 
     refresh(section_of(Products), repack=True)
+    cache.clear()
 
     response = client.get(PAGE)
     assert response.status_code == 410
@@ -508,11 +632,39 @@ def test_a_request_costs_a_number_of_queries_that_does_not_depend_on_the_rows(
     for number in (1, rows // 10):
         client.get(f"/sitemap-products-{number}.xml")
 
+    with django_assert_num_queries(0):
+        client.get("/sitemap.xml")
+        client.get(PAGE)
+    cache.clear()
     with django_assert_num_queries(1):
         client.get("/sitemap.xml")
     for number in (1, rows // 10):
         with django_assert_num_queries(2):
             client.get(f"/sitemap-products-{number}.xml")
+
+
+@pytest.mark.parametrize("number", [0, 99, 4_000_000])
+def test_a_page_that_does_not_exist_is_neither_rendered_nor_kept(
+    client: Client, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_products(2)
+    client.get(PAGE)
+    monkeypatch.setattr("sitemaps_plus.sources.render_planned", lambda *_args, **_options: pytest.fail("rendered"))
+    before = set(caches["default"]._cache)
+
+    assert client.get(f"/sitemap-products-{number}.xml").status_code == 404
+
+    assert set(caches["default"]._cache) == before
+
+
+def test_what_stands_behind_the_question_mark_makes_no_other_page(
+    client: Client, django_assert_num_queries: Any
+) -> None:
+    make_products(15)
+    first = get(client, PAGE)
+
+    with django_assert_num_queries(0):
+        assert get(client, f"{PAGE}?p=2") == first
 
 
 async def _answers() -> tuple[Any, bytes]:

@@ -1,0 +1,131 @@
+"""Say what a document is made of now, and make it: of the built file where that is current, else by rendering."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple
+
+from django.urls import get_script_prefix
+
+from sitemaps_plus.due import rows_of
+from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.packing import unpack
+from sitemaps_plus.pages import Document, Format, neutral, render_index, render_planned
+from sitemaps_plus.paging import refresh
+from sitemaps_plus.plans import Page, Plan
+from sitemaps_plus.sections import Section, get_section
+from sitemaps_plus.stores.files import get_store, page_file, site_directory
+
+logger = logging.getLogger("sitemaps_plus")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which document is wanted."""
+
+    site: SiteOrigin
+    label: str = ""
+    """The section; empty for the index of the site."""
+    number: int = 0
+    """The page; 0 for an index."""
+    form: Format = "xml"
+
+    @property
+    def name(self) -> str:
+        """What tells the document from all others, under the script prefix now active."""
+        return f"{self.site.origin}|{self.site.id}|{get_script_prefix()}|{self.label}|{self.number}|{self.form}"
+
+
+class Made(NamedTuple):
+    """A document, and what it was made of."""
+
+    document: Document
+    state: str
+    checked_at: datetime | None
+
+
+class Look(NamedTuple):
+    """What a document would be made of now."""
+
+    state: str
+    """Equal as long as the document is; empty where only making it would tell."""
+    checked_at: datetime | None
+    """When the database was asked."""
+    make: Callable[[bool], Made]
+    """Makes the document; called with whether the built file is not to be trusted."""
+
+
+def look(wanted: Wanted, since: datetime | None = None) -> Look:
+    """Ask the database what a document would be made of, if nobody did `since` a moment or for ``CHECK_EVERY`` seconds.
+
+    Raises PageNotFound and PageGone.
+    """
+    if not wanted.number:
+        return Look("", None, partial(_make_index, wanted, since))
+    with neutral():
+        section = get_section(wanted.label, wanted.site)
+        plan = refresh(section, since=since)
+        page = plan.find(wanted.number)
+        # Before the page is made: a row that changes meanwhile gives another state the next time.
+        rows = rows_of(section)
+        return Look(_state(section, page, rows), plan.checked_at, partial(_make_page, wanted, plan, page, rows))
+
+
+def read_built(site: SiteOrigin, label: str, number: int) -> Document | None:
+    """Return the built file of a page, or of an index as number 0; None where there is none, or not all of it."""
+    index = f"{site_directory(site.domain)}/{'-'.join(filter(None, ('sitemap', label)))}.xml.gz"
+    try:
+        data = get_store().read(page_file(site.domain, label, number) if number else index)
+        if data is None:
+            return None
+        digest, size = hashlib.sha256(), 0
+        for piece in unpack(data):
+            digest.update(piece)
+            size += len(piece)
+    except Exception as error:  # each storage has errors of its own; half a file is no gzip
+        logger.warning("The built file of page %s of the sitemap %r cannot be read: %s", number, label, error)
+        return None
+    return Document(gzipped=data, digest=digest.hexdigest(), size=size)
+
+
+def _state(section: Section, page: Page, rows: str) -> str:
+    if section.makes_its_urls or section.model is None:
+        return ""
+    record = page.record
+    # A date that lay in the future counts once it has come, though no row changes; and a build may have seen more.
+    return " ".join(map(str, (record.validator, record.changed_at, rows, section.recipe, section.base)))
+
+
+def _make_index(wanted: Wanted, since: datetime | None, _is_doubted: bool) -> Made:
+    document = render_index(wanted.site, label=wanted.label or None, since=since)
+    return Made(document, "", document.checked_at)
+
+
+def _make_page(wanted: Wanted, plan: Plan, page: Page, rows: str, is_doubted: bool) -> Made:
+    section = plan.section
+    document = None if is_doubted or wanted.form != "xml" else _built(section, page)
+    if document is None:
+        document, plan = render_planned(section, page.number, form=wanted.form, plan=plan)
+    with neutral():
+        # It may have been split on the way, and its date is known only now.
+        return Made(document, _state(section, plan.find(page.number), rows), plan.checked_at)
+
+
+def _built(section: Section, page: Page) -> Document | None:
+    """Return the built file of a page where it is what rendering would give."""
+    record = page.record
+    is_rendered = bool(record.digest) and record.urls is not None and record.origin == section.base
+    if not is_rendered or record.built_digest != record.digest or record.recipe != section.recipe:
+        return None
+    if section.paged_by == "position":
+        # Its digest outlives its rows: nothing is known of them but how many there are.
+        return None
+    document = read_built(section.site, section.label, page.number)
+    if document is None or document.digest != record.digest:
+        return None
+    return replace(document, urls=record.urls or 0, changed_at=record.changed_at)

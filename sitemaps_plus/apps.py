@@ -13,8 +13,11 @@ class SimpleSitemapsPlusConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks."""
+        """Register the system checks, and hear of rows that change."""
         from sitemaps_plus import checks  # noqa: F401 - checks register themselves
+        from sitemaps_plus.watching import watch
+
+        watch()
 
 
 class SitemapsPlusConfig(SimpleSitemapsPlusConfig):

@@ -1,45 +1,49 @@
-"""Render every page of every section of every site to files, the index last."""
+"""Render the pages that are due of every section of every site, and publish them; the index last."""
 
 from __future__ import annotations
 
 import logging
-import tempfile
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
-from pathlib import Path
-from xml.etree import ElementTree as ET
+from typing import Any, Literal, NamedTuple
 
-from sitemaps_plus.errors import NoOrigin, PageFull, SitemapError
+from django.db import router, transaction
+from django.utils import timezone
+
+from sitemaps_plus.assembly import Assembly
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.due import Reason, rows_of, unlisted, why_due
+from sitemaps_plus.errors import BuildLocked, LeaseLost, NoOrigin, PageNotFound, SitemapError, Stopped
+from sitemaps_plus.guard import Shape, merge, why_not
+from sitemaps_plus.lease import Lease, hold
+from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.origin import SiteOrigin, get_sites
-from sitemaps_plus.overrides import INDEX, find_override
-from sitemaps_plus.pages import (
-    MOST_SPLITS,
-    Document,
-    does_not_fit,
-    list_pages,
-    make_index,
-    neutral,
-    public_url,
-    split_page,
-)
-from sitemaps_plus.paging import record_rendering, refresh
-from sitemaps_plus.plans import Page, Plan, stored_plan
+from sitemaps_plus.pages import neutral
+from sitemaps_plus.paging import refresh
+from sitemaps_plus.plans import Page, Plan
+from sitemaps_plus.publishing import PublishedSet, Ready
 from sitemaps_plus.registry import registry
-from sitemaps_plus.reports import KEPT, Report
+from sitemaps_plus.reports import Report
 from sitemaps_plus.sections import Section, get_section
-from sitemaps_plus.stores.files import FileStore, get_store
-from sitemaps_plus.workers import Crew, Here, Outcome, Renderer, Task, WorkerError, declaration, make_crew
-from sitemaps_plus.writer import IndexItem
+from sitemaps_plus.serving import serve
+from sitemaps_plus.signals import published
+from sitemaps_plus.sources import Wanted
+from sitemaps_plus.stores.cache import get_cache
+from sitemaps_plus.stores.files import get_store, site_directory
+from sitemaps_plus.stores.manifest import SectionEntry
+from sitemaps_plus.stores.staging import Staging, stage
+from sitemaps_plus.workers import Crew, Here, Renderer, Task, WorkerError, declaration, make_crew
 
 logger = logging.getLogger("sitemaps_plus")
 
-_MOST_PROBLEMS = 100 * KEPT
-
 Progress = Callable[[str, int, int], None]
 """Called with what is being built, the pages done and the pages known so far."""
+
+IfLocked = Literal["fail", "wait", "skip"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,11 +53,26 @@ class SectionResult:
     site: str
     label: str
     pages: int = 0
+    """Pages that are listed."""
+    rendered: int = 0
+    """Pages that were made, and perhaps found unchanged."""
+    skipped: int = 0
+    """Pages that are as they were."""
+    written: int = 0
+    """Pages whose files were replaced."""
+    numbers: list[int] = field(default_factory=list)
+    """The pages that are listed."""
     urls: int = 0
     bytes: int = 0
+    """Uncompressed."""
+    left_out: int = 0
+    """Rows that are on no page, also of pages that were not made now."""
     report: Report
+    """What was left out of the pages that were made now."""
     error: str | None = None
     """Why the section was not published; its files stay as they were."""
+    is_held_back: bool = False
+    """Whether only ``allow_shrink`` is missing."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,288 +84,386 @@ class BuildResult:
     """What failed beside the sections: an index, a site."""
     indexes: list[str] = field(default_factory=list)
     """Where the index of each site is."""
+    locked: list[str] = field(default_factory=list)
+    """The sites that another build was building."""
+    is_stopped: bool = False
+    """Whether the build was asked to stop before it was through."""
     seconds: float = 0.0
 
     @property
     def is_complete(self) -> bool:
         """Whether everything was published."""
-        return not self.errors and all(section.error is None for section in self.sections)
+        is_through = not (self.errors or self.locked or self.is_stopped)
+        return is_through and all(section.error is None for section in self.sections)
+
+
+class Due(NamedTuple):
+    """A page that a build would render or take out of the index, and why."""
+
+    site: str
+    label: str
+    number: int
+    """0 for an index."""
+    reason: str
+    is_stale: bool
+    """False where the published page may well be what rendering would give."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    full: bool
+    repack: bool
+    strict: bool | None
+    progress: Progress
+    allow_shrink: bool
+    prune: bool
+    is_stopped: Callable[[], bool]
 
 
 def build(
     labels: Sequence[str] = (),
     *,
+    sites: Sequence[str] = (),
+    full: bool = False,
     repack: bool = False,
     strict: bool | None = None,
     progress: Progress | None = None,
     workers: int = 1,
+    warm_cache: bool = False,
+    allow_shrink: bool = False,
+    prune: bool = False,
+    if_locked: IfLocked = "fail",
+    is_stopped: Callable[[], bool] | None = None,
 ) -> BuildResult:
-    """Publish the pages of `labels`, of all sections without any, and the indexes of every site.
+    """Publish what changed in `labels`, in all sections without any, and the indexes of every site, or of `sites`.
 
-    Raises PageNotFound for a label that is not registered, and NoOrigin where no site is known; a ``Site`` with an
-    unusable domain is an error of the result, and the others are built. A section that fails
-    keeps its last published files and stays in the index. With more than one of `workers`, so many processes render
-    pages; 0 means one for each core.
+    Only pages are rendered whose rows or recipe changed, or whose last rendering is older than ``MAX_AGE``; with `full`
+    all. Raises PageNotFound for a label that is not registered, and NoOrigin where no site is known, or a site is not;
+    a ``Site`` with an unusable domain is an error of the result, and the others are built. A section that fails keeps
+    its last published files and stays in the index, and so does one that `allow_shrink` would let lose most of its
+    URLs. A site that another build is building is named in the result; with `if_locked` "wait" that is waited for.
+    `prune` removes files that no index lists without their ``GRACE_PERIOD``. `is_stopped` is asked between pages. With
+    more than one of `workers`, so many processes render pages; 0 means one for each core. `warm_cache` puts what was
+    published into the cache, so that no request renders.
     """
-    for label in labels:
-        registry[label]
+    labels = _known(labels)
     started = time.monotonic()
     result = BuildResult()
+    options = _Options(
+        full=full,
+        repack=repack,
+        strict=strict,
+        progress=progress or _silent,
+        allow_shrink=allow_shrink,
+        prune=prune,
+        is_stopped=is_stopped or _never,
+    )
     with neutral(), make_crew(workers) as crew:
         # All sites before the first is built: a host that is unusable is found before anything is published.
-        for site in list(get_sites(partial(_unusable, result))):
-            _SiteBuild(site, get_store(), result, strict=strict, progress=progress or _silent, crew=crew).run(
-                tuple(dict.fromkeys(labels)) or tuple(registry), repack=repack
-            )
+        for site in _chosen(sites, partial(_unusable, result)):
+            if result.is_stopped:
+                break
+            try:
+                with hold(
+                    site,
+                    if_locked="wait" if if_locked == "wait" else "fail",
+                    waiting=partial(_wait, options),
+                ) as lease:
+                    _SiteBuild(site, result, options, crew, lease).run(labels)
+            except BuildLocked as locked:
+                result.locked.append(str(locked))
+                continue
+            except Stopped:
+                result.is_stopped = True
+                break
+            if warm_cache and not result.is_stopped:
+                _warm(site, result)
     result.seconds = time.monotonic() - started
     return result
+
+
+def examine(labels: Sequence[str] = (), *, sites: Sequence[str] = (), full: bool = False) -> Iterator[Due]:
+    """Yield the pages that a build would render, or take out of the index, and why; nothing is written.
+
+    Raises as `build` does; a section that cannot be planned raises its error.
+    """
+    labels = _known(labels)
+    with neutral():
+        for site in _chosen(sites, None):
+            known = PublishedSet.open(site, get_store(), is_ours=False)
+            for label in labels:
+                yield from _examined(site, label, known.manifest.section(label), full=full)
+            for label, reason in known.stale_indexes(labels):
+                yield Due(site.domain, label, 0, reason, is_stale=True)
+
+
+def _examined(site: SiteOrigin, label: str, entry: SectionEntry, *, full: bool) -> Iterator[Due]:
+    with _planned_for_now(get_section(label, site)) as plan:
+        found = [
+            Due(site.domain, label, page.number, *reason)
+            for page, reason in _all_due(plan, entry, full=full, is_strict=get_settings().STRICT)
+        ]
+        gone = "it has no URLs any more"
+        found += [Due(site.domain, label, number, gone, is_stale=True) for number in unlisted(plan, entry)]
+    yield from found
+
+
+def _all_due(plan: Plan, entry: SectionEntry, *, full: bool, is_strict: bool) -> Iterator[tuple[Page, Reason]]:
+    check = _due_check(plan.section, entry, full=full, is_strict=is_strict)
+    for page in plan.pages:
+        if reason := check(plan, page):
+            yield page, reason
+
+
+def _due_check(
+    section: Section, entry: SectionEntry, *, full: bool, is_strict: bool, rows: str | None = None
+) -> Callable[[Plan, Page], Reason | None]:
+    rows = rows_of(section) if rows is None else rows
+    now = timezone.now()
+
+    def check(plan: Plan, page: Page) -> Reason | None:
+        reason = why_due(plan, page, entry, rows, is_strict=is_strict, now=now)
+        return reason or (Reason("all are rendered", is_stale=False) if full and plan.is_listed(page) else None)
+
+    return check
+
+
+@contextmanager
+def _planned_for_now(section: Section) -> Iterator[Plan]:
+    """Give the plan as it would be now, and leave the stored one as it is."""
+    with transaction.atomic(using=router.db_for_write(SitemapPage)):
+        yield refresh(section, force=True)
+        transaction.set_rollback(True, using=router.db_for_write(SitemapPage))
 
 
 class _SiteBuild:
     """The build of one site."""
 
     def __init__(
-        self,
-        site: SiteOrigin,
-        store: FileStore,
-        result: BuildResult,
-        *,
-        strict: bool | None,
-        progress: Progress,
-        crew: Crew | None,
+        self, site: SiteOrigin, result: BuildResult, options: _Options, crew: Crew | None, lease: Lease
     ) -> None:
         self.site = site
-        self.store = store
         self.result = result
-        self.strict = strict
-        self.progress = progress
+        self.options = options
         self.crew = crew
-        self.listed: dict[str, list[IndexItem]] = {}
-        """What the indexes of the sections list that this build has published."""
+        self.lease = lease
 
-    def run(self, labels: Sequence[str], *, repack: bool) -> None:
-        for label in labels:
-            self._section(label, repack=repack)
+    def run(self, labels: Sequence[str]) -> None:
         try:
-            place = self._site_index()
+            self.set = PublishedSet.open(self.site, get_store())
+        except Exception as error:
+            self._failed(error, "The published set of %s cannot be built upon", f"site {self.site.domain}")
+            return
+        try:
+            for label in labels:
+                self._section(label)
+        except Stopped:
+            # What was published so far gets into the index.
+            self.result.is_stopped = True
+            self.lease.result = Build.Result.STOPPED
+        except LeaseLost as error:
+            # From here on the files are another build's.
+            self._failed(error, "The build of %s ends", f"site {self.site.domain}")
+            self._tell()
+            return
+        try:
+            place = self.set.finish(prune=self.options.prune)
             if place:
                 self.result.indexes.append(place)
         except Exception as error:
-            _log(error, "The index of %s could not be built", self.site.domain)
-            self.result.errors.append(f"index of {self.site.domain}: {_said(error)}")
+            self._failed(error, "The index of %s could not be built", f"index of {self.site.domain}")
+        self._tell()
 
-    def _section(self, label: str, *, repack: bool) -> None:
+    def _failed(self, error: Exception, text: str, what: str) -> None:
+        _log(error, text, self.site.domain)
+        self.result.errors.append(f"{what}: {_said(error)}")
+        self.lease.result = Build.Result.FAILED
+
+    def _tell(self) -> None:
+        changed = list(self.set.changed)
+        removed = [url for url in self.set.removed if url not in self.set.changed]
+        if changed or removed:
+            published.send_robust(SiteOrigin, site=self.site, changed=changed, removed=removed)
+
+    def _section(self, label: str) -> None:
+        self._pause()
         done = SectionResult(site=self.site.domain, label=label, report=Report(label))
         self.result.sections.append(done)
         try:
             section = get_section(label, self.site)
-            with tempfile.TemporaryDirectory(prefix="sitemaps_plus-") as folder:
-                plan = self._render(section, done, Path(folder), repack=repack)
-                if done.report.left_out and not done.urls:
-                    # What a broken release looks like. A section without rows is another matter.
-                    raise SitemapError(
-                        f"All {done.report.left_out:,} rows were left out, so the section keeps its files. "
-                        f"The first one: {done.report.problems[0].hook}: {done.report.problems[0].reason}"
-                    )
-                self._publish(plan, Path(folder))
+            with stage(site_directory(self.site.domain), label) as staging:
+                began = timezone.now()
+                rows = rows_of(section)
+                assembly = self._render(section, done, staging, rows)
+                self._publish(assembly, done, staging, rows, began)
+            # What live pages show follows at once.
+            get_cache().look_again([label, ""])
+        except (Stopped, LeaseLost) as error:
+            done.error = _said(error)
+            raise
         except Exception as error:
             _log(error, "Sitemap section %s of %s could not be built", label, self.site.domain)
             done.error = _said(error)
+            self.lease.result = Build.Result.FAILED
 
-    def _render(self, section: Section, done: SectionResult, folder: Path, *, repack: bool) -> Plan:
-        """Render all pages to `folder` and return the plan that they are of."""
-        pages = _Pages(refresh(section, force=True, repack=repack))
+    def _pause(self) -> None:
+        """Say that the build lives, and end it where that is wanted: between two pages."""
+        if self.options.is_stopped():
+            raise Stopped("The build was asked to stop; what it has published is whole.")
+        self.lease.keep()
+
+    def _render(self, section: Section, done: SectionResult, staging: Staging, rows: str) -> Assembly:
+        """Render the pages that are due to the staging area and return what came of them."""
+        is_strict = get_settings().STRICT if self.options.strict is None else self.options.strict
+        entry = self.set.manifest.section(section.label)
+        check = _due_check(section, entry, full=self.options.full, is_strict=is_strict, rows=rows)
+        assembly = Assembly(refresh(section, force=True, repack=self.options.repack), check)
         here = Here(section)
         try:
-            while pages.is_open:
+            while assembly.is_open:
+                self._pause()
                 # One page is not worth the start of a process.
-                is_for_crew = self.crew and (self.crew.is_busy or len(pages.plan.pages) > 1)
-                self._work(pages, self.crew if self.crew and is_for_crew else here, folder)
+                is_for_crew = self.crew and (self.crew.is_busy or assembly.known > 1)
+                self._work(assembly, self.crew if self.crew and is_for_crew else here, staging)
         finally:
             if self.crew:
-                # None may write to the folder when it is removed.
+                # None may write to the staging area when it is removed.
                 self.crew.abandon()
-            pages.settle(done)
-        if pages.error:
-            raise pages.error
-        return pages.plan
+            for outcome in assembly.settle(done.report):
+                done.rendered += 1
+                if outcome.is_written:
+                    self._count(done, outcome.found["urls"], outcome.found["size"])
+            done.left_out = done.report.left_out
+        if assembly.error:
+            # A process that was stopped together with this one did not fail.
+            self._pause()
+            raise assembly.error
+        return assembly
 
-    def _work(self, pages: _Pages, renderer: Renderer, folder: Path) -> None:
+    def _work(self, assembly: Assembly, renderer: Renderer, staging: Staging) -> None:
         """Hand out pages while the renderer has room, and take what is finished."""
-        section = pages.plan.section
-        while renderer.has_room and (page := pages.hand_out()):
-            file = folder / self._page_name(section.label, page.number)
+        section = assembly.plan.section
+        while renderer.has_room and (page := assembly.hand_out()):
             renderer.submit(
                 Task(
                     label=section.label,
                     site=self.site,
                     page=page,
-                    file=str(file),
-                    strict=self.strict,
+                    staging=staging,
+                    strict=self.options.strict,
                     declared=declaration(section),
                 )
             )
         for page, outcome in renderer.wait() if renderer.is_busy else ():
-            if pages.take(page, outcome):
-                self.progress(f"{self.site.domain} {section.label}", len(pages.outcomes), len(pages.plan.pages))
+            if assembly.take(page, outcome):
+                self.options.progress(f"{self.site.domain} {section.label}", len(assembly.outcomes), assembly.known)
 
-    def _publish(self, plan: Plan, folder: Path) -> None:
-        """Publish the rendered pages, then the index that names them."""
-        label = plan.section.label
-        rendered = [page for page in plan.pages if (folder / self._page_name(label, page.number)).exists()]
-        items = list(list_pages(replace(plan, pages=rendered), public_url(self.site)))
-        # Made before anything is published: a template of the project may fail.
-        index = make_index(items) if items else None
-        # New numbers first: should it break off, an older page still has the rows that it gave to them.
-        for page in sorted(rendered, key=lambda page: page.number, reverse=True):
-            name = self._page_name(label, page.number)
-            self.store.publish(f"{self._host}/{name}", (folder / name).read_bytes())
-        self._publish_index(f"sitemap-{label}", index)
-        self.listed[label] = items
+    def _publish(self, assembly: Assembly, done: SectionResult, staging: Staging, rows: str, began: datetime) -> None:
+        """Publish the pages that were rendered, if the section is not to be held back."""
+        plan, outcomes = assembly.plan, assembly.outcomes
+        entry = self.set.manifest.section(done.label)
+        pages = []
+        for page in plan.pages:
+            if page.number in outcomes:
+                if outcomes[page.number].is_written:
+                    pages.append(page)
+            elif plan.is_listed(page) and (known := entry.pages.get(page.number)):
+                pages.append(page)
+                done.skipped += 1
+                self._count(done, known.urls, known.bytes)
+                done.left_out += known.left_out
+        if done.report.left_out and not done.urls:
+            # What a broken release looks like. A section without rows is another matter.
+            raise SitemapError(
+                f"All {done.report.left_out:,} rows were left out, so the section keeps its files. "
+                f"The first one: {done.report.problems[0].hook}: {done.report.problems[0].reason}"
+            )
+        written = {page.number: outcomes[page.number] for page in pages if page.number in outcomes}
+        shapes = [
+            written[page.number].shape if page.number in written else entry.pages[page.number].shape for page in pages
+        ]
+        self._guard(plan.section, entry, done, shapes)
+        ready = Ready(
+            plan=plan,
+            pages=pages,
+            outcomes=written,
+            staging=staging,
+            rows=rows,
+            began=began,
+        )
+        done.written = self.set.publish(ready, self._pause)
+        done.pages, done.numbers = len(pages), [page.number for page in pages]
 
-    def _site_index(self) -> str | None:
-        """Publish the index of the site from the section indexes, which list what is really there."""
-        items = [item for label in registry for item in self._listed(label)]
-        return self._publish_index("sitemap", make_index(items) if items else None)
-
-    def _listed(self, label: str) -> Iterator[IndexItem]:
-        if label in self.listed:
-            yield from self.listed[label]
+    def _guard(
+        self, section: Section, entry: SectionEntry, done: SectionResult, shapes: Iterable[dict[str, Any]]
+    ) -> None:
+        """Raise SitemapError where the section looks broken beside what is published."""
+        if self.options.allow_shrink:
             return
-        document = self.store.read(f"{self._host}/sitemap-{label}.xml")
-        if document is None:
-            return
-        if find_override(INDEX) is not None:
-            # What a template of the project wrote may be anything.
-            yield from self._published(label)
-            return
-        for element in ET.fromstring(document):  # noqa: S314 - written by an earlier build
-            found = {child.tag.rpartition("}")[2]: child.text or "" for child in element}
-            yield IndexItem(found["loc"], found.get("lastmod"))
+        reason = why_not(
+            # News come and go.
+            urls_before=0 if section.is_windowed else entry.urls,
+            urls_now=done.urls,
+            shape_before=_merged(page.shape for page in entry.pages.values()),
+            shape_now=_merged(shapes),
+            most=get_settings().MAX_SHRINK,
+        )
+        if reason:
+            done.is_held_back = True
+            raise SitemapError(reason)
 
-    def _published(self, label: str) -> Iterator[IndexItem]:
-        """Yield the pages of the last known plan that an earlier build has published."""
-        plan = stored_plan(get_section(label, self.site))
-        there = [page for page in plan.pages if self.store.has(f"{self._host}/{self._page_name(label, page.number)}")]
-        return list_pages(replace(plan, pages=there), public_url(self.site))
-
-    def _publish_index(self, name: str, document: Document | None) -> str | None:
-        """Publish an index and return where it is; an index without sitemaps would be invalid, and is removed."""
-        files = (f"{self._host}/{name}.xml.gz", f"{self._host}/{name}.xml")
-        if document is None:
-            for file in files:
-                self.store.remove(file)
-            return None
-        for file, data in zip(files, (document.gzipped, b"".join(document.chunks())), strict=True):
-            self.store.publish(file, data)
-        return self.store.where(files[-1])
-
-    @property
-    def _host(self) -> str:
-        # A colon is no part of a file name everywhere.
-        return self.site.domain.replace(":", "_")
-
-    @staticmethod
-    def _page_name(label: str, number: int) -> str:
-        return f"sitemap-{label}-{number}.xml.gz"
+    def _count(self, done: SectionResult, urls: int, size: int) -> None:
+        done.pages += 1
+        done.urls += urls
+        done.bytes += size
 
 
-class _Pages:
-    """The pages of one section on their way: all of the newest plan, each rendered once.
+def _merged(shapes: Iterable[dict[str, Any]]) -> Shape:
+    return merge(Shape.from_json(shape) for shape in shapes if shape)
 
-    What was rendered counts while the newest plan has the same rows under that number. Only here a plan changes: who
-    renders says that a page is full, and it is split when that is heard.
-    """
 
-    def __init__(self, plan: Plan) -> None:
-        self.outcomes: dict[int, Outcome] = {}
-        self.error: Exception | None = None
-        """Of the pages that failed, the first one's; nothing is handed out any more."""
-        self._failed: Page | None = None
-        self._rendered: dict[int, Page] = {}
-        self._out: set[int] = set()
-        self._splits: Counter[int] = Counter()
-        self._problems = 0
-        self._follow(plan)
+def _known(labels: Sequence[str]) -> Sequence[str]:
+    for label in labels:
+        registry[label]
+    return tuple(dict.fromkeys(labels)) or tuple(registry)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether a page waits or is being rendered."""
-        return bool(self._out or (self._waiting and not self.error))
 
-    def hand_out(self) -> Page | None:
-        """Return the next page to render."""
-        if self.error or not self._waiting:
-            return None
-        page = self._waiting.popleft()
-        self._out.add(page.number)
-        return page
+def _chosen(names: Sequence[str], unusable: Callable[[NoOrigin], None] | None) -> list[SiteOrigin]:
+    """Return the sites of those names, ids or domains; all without any."""
+    sites = list(get_sites(unusable))
+    known = {name: site for site in sites for name in (str(site.id), site.domain)}
+    if missing := [name for name in names if name not in known]:
+        there = ", ".join(f"{site.id} ({site.domain})" for site in sites)
+        raise NoOrigin(f"There is no site {missing[0]!r}. Name one of these by its id or its domain: {there}.")
+    chosen = {known[name].id for name in names}
+    return [site for site in sites if not names or site.id in chosen]
 
-    def take(self, page: Page, outcome: Outcome) -> bool:
-        """Take what came of a page, and return whether it counts."""
-        self._out.remove(page.number)
-        if not self._is_planned(page):
-            # Another process cut it meanwhile: these are not its rows.
-            self._follow(self.plan)
-        elif outcome.error:
-            self._fail(page, outcome.error)
-        elif outcome.full:
-            self._split(page, PageFull(outcome.full[0], split_at=outcome.full[1]))
-        else:
-            self._keep(page, outcome)
-            return True
-        return False
 
-    def settle(self, done: SectionResult) -> None:
-        """Add up in the order of the rows, up to a page that failed, and record what was found."""
-        section = self.plan.section
-        for page in self.plan.pages:
-            if self._failed and page.number == self._failed.number:
-                return
-            outcome = self.outcomes.get(page.number)
-            if outcome is None or not self._is_planned(self._rendered[page.number]):
-                continue
-            done.report.merge(outcome.report)
-            if outcome.is_written:
-                done.pages += 1
-                done.urls += outcome.found["urls"]
-                done.bytes += outcome.found["size"]
-            # What the planner has seen change since is another content.
-            if outcome.found and page.record.validator == self._rendered[page.number].record.validator:
-                record_rendering(section, page, **outcome.found)
+def _wait(options: _Options, notice: str) -> None:
+    if options.is_stopped():
+        raise Stopped("The build was asked to stop while it waited for another one.")
+    options.progress(notice, 0, 0)
 
-    def _follow(self, plan: Plan) -> None:
-        self.plan = plan
-        self._ranges = {page.number: (page.start, page.end) for page in plan.pages}
-        for number, page in list(self._rendered.items()):
-            if not self._is_planned(page):
-                del self._rendered[number], self.outcomes[number]
-        self._waiting = deque(page for page in plan.pages if page.number not in self._out | self.outcomes.keys())
 
-    def _is_planned(self, page: Page) -> bool:
-        return self._ranges.get(page.number) == (page.start, page.end)
-
-    def _keep(self, page: Page, outcome: Outcome) -> None:
-        self._rendered[page.number], self.outcomes[page.number] = page, outcome
-        self._problems += len(outcome.report.problems)
-        if self._problems > _MOST_PROBLEMS:
-            # The result shows the first few, and pages come nearly in their order.
-            outcome.report.problems.clear()
-
-    def _fail(self, page: Page, error: Exception) -> None:
-        order = list(self._ranges)
-        if self._failed is None or order.index(page.number) < order.index(self._failed.number):
-            self._failed, self.error = page, error
-
-    def _split(self, page: Page, full: PageFull) -> None:
-        self._splits[page.number] += 1
-        section = self.plan.section
+def _warm(site: SiteOrigin, result: BuildResult) -> None:
+    """Have the cache of live pages filled with what was published; a cache that fails says so in the log."""
+    wanted = [Wanted(site=site)]
+    for section in result.sections:
+        if section.site == site.domain and not section.error and section.urls:
+            wanted.append(Wanted(site=site, label=section.label))
+            wanted += [Wanted(site=site, label=section.label, number=number) for number in section.numbers]
+    for one in wanted:
         try:
-            if self._splits[page.number] > MOST_SPLITS:
-                raise does_not_fit(section, page.number)
-            self._follow(split_page(section, page.number, full))
+            serve(one)
+            if not get_cache().has(one.name, one.label):
+                result.errors.append(f"cache of {site.domain}: it does not keep what it is given; the log says why")
+                return
+        except PageNotFound:
+            # What it lists has gone since.
+            continue
         except Exception as error:
-            self._fail(page, error)
+            _log(error, "The cache could not be filled with %s", one.name)
+            result.errors.append(f"cache of {one.name}: {_said(error)}")
 
 
 def _unusable(result: BuildResult, error: NoOrigin) -> None:
@@ -356,6 +473,10 @@ def _unusable(result: BuildResult, error: NoOrigin) -> None:
 
 def _silent(what: str, done: int, known: int) -> None:
     pass
+
+
+def _never() -> bool:
+    return False
 
 
 def _log(error: Exception, what: str, *args: object) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 
 from django.conf import settings as django_settings
 
@@ -21,11 +22,32 @@ class Settings:
     EXTENSION: str = "xml"
     """How the pages that an index lists end: ``"xml"`` or ``"xml.gz"``."""
 
+    CACHE: str = "default"
+    """Alias in ``CACHES`` of the cache that keeps finished pages."""
+
     CHECK_EVERY: float = 60
-    """Seconds for which a plan of pages holds before the database is asked again."""
+    """Seconds for which a plan, a page or an index holds before the database is asked whether it changed."""
+
+    MAX_AGE: float = 86_400
+    """Seconds after which a kept or built page is rendered anew, whatever its validator says."""
+
+    CACHE_CONTROL: str = "public, max-age=300, stale-while-revalidate=3600"
+    """The header of that name on every sitemap; none where it is empty."""
 
     STORAGE: str = "sitemaps"
     """Alias in ``STORAGES`` that built files go to; ``sitemaps/`` in the default storage where it is not defined."""
+
+    STAGING: str | Path | None = None
+    """Where pages wait to be published: an absolute path, a prefix in the storage, or the temporary directory."""
+
+    FORMATS: Sequence[str] = ("xml.gz",)
+    """What a build makes of each page: ``xml.gz`` always, and ``xml`` and ``txt.gz`` where they are named."""
+
+    GRACE_PERIOD: float = 86_400
+    """Seconds for which a built file stays when no index lists it any more: a crawler may still have the old index."""
+
+    MAX_SHRINK: float = 0.5
+    """Share of its URLs that a section may lose from one build to the next; 1 lets it lose all."""
 
     STRICT: bool = False
     """Make a row that breaks a rule an error instead of leaving it out; ``settings.DEBUG`` unless given."""
@@ -40,13 +62,26 @@ class Settings:
     """What ``hreflang`` says for a language of ``LANGUAGES``: ``{"es-419": "es"}``; None for no link to it."""
 
 
+FORMATS = ("xml.gz", "xml", "txt.gz")
+"""What a build can make of a page."""
+
 NAMES = tuple(one.name for one in fields(Settings))
+
+
+_made: tuple[Mapping[str, object], bool, Settings] | None = None
 
 
 def get_settings() -> Settings:
     """Return the settings now in force; unknown names, and what is no dict, are left to the system check."""
+    global _made
     given = getattr(django_settings, "SITEMAPS_PLUS", None)
     if not isinstance(given, Mapping):
         given = {}
+    if _made is None or _made[0] != given or _made[1] != django_settings.DEBUG:
+        _made = dict(given), django_settings.DEBUG, _make(given)
+    return _made[2]
+
+
+def _make(given: Mapping[str, object]) -> Settings:
     known = {name: value for name, value in given.items() if name in NAMES}
-    return Settings(**{"STRICT": django_settings.DEBUG, **known})
+    return Settings(**{"STRICT": django_settings.DEBUG, **known})  # type: ignore[arg-type]

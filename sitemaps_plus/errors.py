@@ -58,6 +58,10 @@ class PageGone(PageNotFound):
     """A page existed once and its number is retired (HTTP 410)."""
 
 
+class Unavailable(SitemapError, RuntimeError):
+    """The database does not answer, and no version of a sitemap is kept (HTTP 503)."""
+
+
 class PageFull(SitemapError, OverflowError):
     """The rows of a page do not fit the protocol's limits."""
 
@@ -73,3 +77,19 @@ class TooManyPages(SitemapError, OverflowError):
 
 class StrictError(SitemapError, ValueError):
     """A row or a part of one was left out while ``STRICT`` is on."""
+
+
+class BuildLocked(SitemapError, RuntimeError):
+    """Another build of the same site is running."""
+
+
+class LeaseLost(SitemapError, RuntimeError):
+    """A build must stop, because another one has taken over, or may have."""
+
+
+class Stopped(SitemapError, RuntimeError):
+    """The build was asked to stop."""
+
+
+class InvalidDocument(SitemapError, ValueError):
+    """A page that a template of the project makes is none that a crawler would accept."""

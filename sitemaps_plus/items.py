@@ -78,6 +78,10 @@ class Pairs(Sequence[tuple[Any, str]]):
         pairs = [(item, code) for item in self._all[first:last] for code in self._languages]
         return pairs[start - first * size : None if stop is None else stop - first * size]
 
+    def items(self, start: int, stop: int) -> Sequence[Any]:
+        """Return items without their languages, those from `start` up to, not including, `stop`."""
+        return list(self._all[start:stop])
+
     def _stream(self, start: int) -> Iterator[tuple[Any, str]]:
         """Yield all pairs; what is wrong with an item is told where a slice from `start` on would have it."""
         passed = 0

@@ -1,4 +1,4 @@
-"""What is kept of a plan: where each page starts, what it held, and when that changed."""
+"""What is kept: of a plan, where each page starts, what it held and when that changed; of a build, how it ended."""
 
 from __future__ import annotations
 
@@ -37,6 +37,12 @@ class SitemapPage(models.Model):
     digest = models.CharField(
         _("digest"), max_length=64, blank=True, default="", help_text=_("SHA-256 of the uncompressed bytes.")
     )
+    built_digest = models.CharField(
+        _("digest of the built file"), max_length=64, blank=True, default="", help_text=_("Empty where none was built.")
+    )
+    built_at = models.DateTimeField(
+        _("built at"), null=True, blank=True, help_text=_("When a build last rendered the page.")
+    )
     origin = models.CharField(_("origin"), max_length=300, blank=True, default="")
     checked_at = models.DateTimeField(_("checked at"), null=True, blank=True)
     retired_at = models.DateTimeField(_("retired at"), null=True, blank=True)
@@ -59,3 +65,39 @@ class SitemapPage(models.Model):
     def is_retired(self) -> bool:
         """Whether the number is used no more."""
         return self.retired_at is not None
+
+
+class Build(models.Model):
+    """One build of one site, running or ended.
+
+    Written by ``sitemaps_plus.lease`` alone. All its times are the database's own.
+    """
+
+    class Result(models.TextChoices):
+        """What became of a build."""
+
+        RUNNING = "running", _("running")
+        DONE = "done", _("done")
+        FAILED = "failed", _("failed")
+        STOPPED = "stopped", _("stopped")
+        LOST = "lost", _("lost")
+
+    site = models.PositiveIntegerField(_("site"), default=0, help_text=_("Id of the site, 0 without sites."))
+    # Null, for builds that have ended, is no duplicate of null.
+    lease = models.CharField(_("lease"), max_length=50, null=True, blank=True, unique=True, editable=False)
+    holder = models.CharField(_("holder"), max_length=255, help_text=_("Host and process that build."))
+    started_at = models.DateTimeField(_("started at"))
+    expires_at = models.DateTimeField(
+        _("expires at"), help_text=_("When another build may take over, unless this one gives a sign of life.")
+    )
+    ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
+    result = models.CharField(_("result"), max_length=10, choices=Result.choices, default=Result.RUNNING)
+
+    class Meta:
+        verbose_name = _("build")
+        verbose_name_plural = _("builds")
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        """Return the number of the build and its site."""
+        return f"build {self.pk} of site {self.site}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest
 
 from sitemaps_plus.addresses import Origin
@@ -49,7 +50,13 @@ class SiteOrigin:
 def get_site(request: HttpRequest | None = None) -> SiteOrigin:
     """Return the site of a request, or the one of ``SITE_ID``; raise NoOrigin where nothing tells it."""
     model = _current_model(request)
-    given = _configured(model.pk if model else getattr(settings, "SITE_ID", None))
+    try:
+        given = _configured(model.pk if model else getattr(settings, "SITE_ID", None))
+    except NoOrigin as error:
+        if request and apps.is_installed("django.contrib.sites") and not getattr(settings, "SITE_ID", None):
+            # Only the host of the request says which site is meant.
+            raise UnknownHost(f"There is no site for {request.META.get('HTTP_HOST', 'this host')[:100]!r}.") from error
+        raise
     if given is not None:
         site_id, origin = given
         return SiteOrigin(id=site_id, origin=origin, model=model)
@@ -121,6 +128,11 @@ def _current_model(request: HttpRequest | None) -> Any:
         return site_class.objects.order_by("pk").first()
     try:
         return site_class.objects.get_current(request)
+    except (OperationalError, InterfaceError):
+        if get_settings().ORIGIN is None:
+            raise
+        # The settings know where the site is, and what is kept of it can be served.
+        return None
     except site_class.DoesNotExist as error:
         if get_settings().ORIGIN is not None:
             return None

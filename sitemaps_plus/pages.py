@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Literal
@@ -21,14 +22,16 @@ from sitemaps_plus.dates import format_date
 from sitemaps_plus.declared import keep_broken
 from sitemaps_plus.entries import Cleaner
 from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
+from sitemaps_plus.guard import Sampler
 from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.overrides import INDEX, PAGE, find_override
 from sitemaps_plus.packing import Packed, pack, unpack
 from sitemaps_plus.paging import record_rendering, refresh
 from sitemaps_plus.plans import Page, Plan, stored_plan
-from sitemaps_plus.reports import Report
+from sitemaps_plus.reports import Problem, Report
 from sitemaps_plus.sections import Section, get_section, get_sections
+from sitemaps_plus.signals import entry_left_out, page_rendered
 from sitemaps_plus.templated import index_with_template, write_with_template
 from sitemaps_plus.writer import IndexItem, Limits, Tally, write_index, write_text, write_urlset
 
@@ -54,7 +57,11 @@ class Document:
     """Uncompressed bytes."""
     urls: int = 0
     changed_at: datetime | None = None
+    checked_at: datetime | None = None
+    """When the database was last asked for what an index lists."""
     report: Report = field(default_factory=lambda: Report("index"))
+    sampler: Sampler = field(default_factory=Sampler)
+    """Tells what the URLs of a page look like."""
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the uncompressed bytes."""
@@ -110,18 +117,22 @@ def does_not_fit(section: Section, number: int) -> SitemapError:
     return SitemapError(f"Page {number} of the sitemap {section.label!r} does not fit after {MOST_SPLITS} splits.")
 
 
-def render_index(site: SiteOrigin, *, label: str | None = None) -> Document:
-    """Return the index of a site, or of one section; reads the plan, never the rows."""
+def render_index(site: SiteOrigin, *, label: str | None = None, since: datetime | None = None) -> Document:
+    """Return the index of a site, or of one section; reads the plan, never the rows.
+
+    A plan that was not checked `since` a moment is checked now.
+    """
     with neutral():
         sections = [get_section(label, site)] if label else list(get_sections(site))
-        plans = [_plan_or_last(section, is_needed=bool(label)) for section in sections]
+        plans = [_plan_or_last(section, since, is_needed=bool(label)) for section in sections]
         items = [item for plan in plans for item in list_pages(plan)]
         if not items:
             # An index without sitemaps is invalid.
             raise PageNotFound(f"The sitemap {label or site.domain!r} has no URLs at present.")
         moments = [page.record.changed_at for plan in plans for page in plan.listed]
         changed_at = max(filter(None, moments), default=None) if all(moments) else None
-        return make_index(items, changed_at)
+        document = make_index(items, changed_at)
+        return replace(document, checked_at=min(filter(None, (plan.checked_at for plan in plans)), default=None))
 
 
 def make_index(items: Iterable[IndexItem], changed_at: datetime | None = None) -> Document:
@@ -140,8 +151,18 @@ def list_pages(plan: Plan, base: str | None = None) -> Iterator[IndexItem]:
     # A class with a protocol of its own is served under it: its URLs have the same scheme.
     base = base or f"{section.origin}{directory()}"
     for page in plan.listed:
-        loc = f"{base}sitemap-{section.label}-{page.number}.{get_settings().EXTENSION}"
-        yield IndexItem(loc, _date_text(page.record.changed_at))
+        yield IndexItem(f"{base}sitemap-{section.label}-{page.number}.{get_settings().EXTENSION}", lastmod_of(page))
+
+
+def lastmod_of(page: Page) -> str | None:
+    """Return what an index says of when a page changed."""
+    changed_at = page.record.changed_at
+    return None if changed_at is None else format_date(changed_at.astimezone(UTC), tz=UTC)
+
+
+def base_of(section: Section) -> str:
+    """Return where crawlers fetch the built pages of a section, ending in a slash."""
+    return public_url(section.site) or f"{section.origin}{directory()}"
 
 
 def directory() -> str:
@@ -188,11 +209,25 @@ def neutral() -> Iterator[None]:
 
 
 def _render(section: Section, page: Page, form: Format, strict: bool, record: Record) -> Document:
-    report, tally = Report(section.label, strict=strict), Tally()
+    started = time.perf_counter()
+    report, tally = Report(section.label, strict=strict, tell=_listener(section)), Tally()
     cleaner = make_cleaner(section, report)
-    packed = _packed(_written(section, page, form, cleaner, tally))
+    sampler = Sampler()
+    packed = _packed(sampler.watch(_written(section, page, form, cleaner, tally)))
+    seconds = time.perf_counter() - started
     if form == "xml" and section.site.is_configured:
         record(section, page, digest=packed.digest, urls=tally.urls, size=packed.size, newest=cleaner.newest.value)
+    page_rendered.send_robust(
+        type(section.sitemap),
+        site=section.site,
+        label=section.label,
+        number=page.number,
+        form=form,
+        urls=tally.urls,
+        bytes=packed.size,
+        left_out=report.left_out,
+        seconds=seconds,
+    )
     if not tally.urls and not (section.is_windowed and page.number == 1):
         raise PageEmpty(f"Page {page.number} of the sitemap {section.label!r} has no URLs at present.", report=report)
     return Document(
@@ -202,7 +237,20 @@ def _render(section: Section, page: Page, form: Format, strict: bool, record: Re
         urls=tally.urls,
         changed_at=page.record.changed_at,
         report=report,
+        sampler=sampler,
     )
+
+
+def _listener(section: Section) -> Callable[[Problem], None] | None:
+    """Return what sends `entry_left_out`; None where nobody listens, so that a row left out costs no more."""
+    sender = type(section.sitemap)
+    if not entry_left_out.has_listeners(sender):
+        return None
+
+    def tell(problem: Problem) -> None:
+        entry_left_out.send_robust(sender, site=section.site, **problem._asdict())
+
+    return tell
 
 
 def _written(section: Section, page: Page, form: Format, cleaner: Cleaner, tally: Tally) -> Iterator[bytes]:
@@ -213,7 +261,7 @@ def _written(section: Section, page: Page, form: Format, cleaner: Cleaner, tally
         groups = objects.read_groups(section, page, cleaner, keeps_given=True)
         write = partial(write_with_template, template=template, prefixes=section.prefixes, cleaner=cleaner)
         return write(groups, limits=limits, report=cleaner.report, tally=tally)
-    is_row_path = section.hooks.path == "row" and section.paged_by == "key"
+    is_row_path = section.reads_values
     if form == "txt":
         # Cut where the XML is: both come from the same rows.
         read = rows.read_groups if is_row_path else objects.read_groups
@@ -226,19 +274,15 @@ def _packed(pieces: Iterable[bytes]) -> Packed:
     return pack(pieces, get_settings().GZIP_LEVEL)
 
 
-def _plan_or_last(section: Section, *, is_needed: bool) -> Plan:
+def _plan_or_last(section: Section, since: datetime | None, *, is_needed: bool) -> Plan:
     try:
-        return refresh(section)
+        return refresh(section, since=since)
     except Exception:
         plan = None if get_settings().STRICT else stored_plan(section)
         if plan is None or (is_needed and not plan.pages):
             raise
         logger.exception("Sitemap section %s cannot be planned; the index lists its last known pages", section.label)
         return plan
-
-
-def _date_text(changed_at: datetime | None) -> str | None:
-    return None if changed_at is None else format_date(changed_at.astimezone(UTC), tz=UTC)
 
 
 def _as_key(value: object) -> tuple[object, ...]:

@@ -31,14 +31,20 @@ logger = logging.getLogger("sitemaps_plus")
 
 
 def refresh(
-    section: Section, *, force: bool = False, repack: bool = False, split: tuple[int, KeyValue] | None = None
+    section: Section,
+    *,
+    force: bool = False,
+    since: datetime | None = None,
+    repack: bool = False,
+    split: tuple[int, KeyValue] | None = None,
 ) -> Plan:
     """Return the plan of a section, brought up to date at most once in ``CHECK_EVERY`` seconds.
 
-    `force` asks the database now; `repack` cuts all pages anew under new numbers; `split`, a page number and a key,
-    moves the rows from that key on to a new page. Where the database refuses writes, the plan is made in memory.
+    `force` asks the database now, `since` if it was not asked after that moment; `repack` cuts all pages anew under new
+    numbers; `split`, a page number and a key, moves the rows from that key on to a new page. Where the database refuses
+    writes, the plan is made in memory.
     """
-    planner = _Planner(section, timezone.now())
+    planner = _Planner(section, timezone.now(), since)
     records = list(active(section))
     is_wanted = force or repack or bool(split)
     if not (is_wanted or planner.is_due(records)):
@@ -50,7 +56,7 @@ def refresh(
                 _make_lock(section)
             return make_plan(section, _renew_stored(planner, is_wanted=is_wanted, repack=repack, split=split))
         except DatabaseError as error:
-            planner = _Planner(section, planner.now)
+            planner = _Planner(section, planner.now, since)
             if is_last:
                 logger.warning("Sitemap section %s: the plan of pages cannot be stored: %s", section.label, error)
     records = list(active(section))
@@ -64,7 +70,7 @@ def record_rendering(
 ) -> None:
     """Keep what a rendering found, if that is new; ``changed_at`` moves when the bytes differ from the last ones."""
     record = page.record
-    origin = str(section.origin)
+    origin = section.base
     if record.pk is None or (record.digest, record.origin, record.urls) == (digest, origin, urls):
         return
     now = timezone.now()
@@ -79,6 +85,18 @@ def record_rendering(
     for name, value in changes.items():
         setattr(record, name, value)
     record.changed_at = _newest(record.changed_at, seen)
+
+
+def record_publishing(page: Page, digest: str, built_at: datetime) -> None:
+    """Keep which bytes the built file of a page has, and when they were rendered.
+
+    A database that refuses writes costs only time: the next build renders the page again.
+    """
+    if page.record.pk is None:
+        return
+    with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
+        SitemapPage.objects.filter(pk=page.record.pk).update(built_digest=digest, built_at=built_at)
+    page.record.built_digest, page.record.built_at = digest, built_at
 
 
 def _renew_stored(
@@ -100,9 +118,10 @@ def _renew_stored(
 class _Planner:
     """Bring the pages of one section up to date at one moment."""
 
-    def __init__(self, section: Section, now: datetime) -> None:
+    def __init__(self, section: Section, now: datetime, since: datetime | None = None) -> None:
         self.section = section
         self.now = now
+        self.since = since
         self.using: str | None = None
         """Where the records are read and written; None where they are only read."""
         self.retired: list[SitemapPage] = []
@@ -114,8 +133,8 @@ class _Planner:
         checked = records[0].checked_at
         period = timedelta(seconds=get_settings().CHECK_EVERY)
         # A check far in the future was made by a clock that was wrong.
-        is_old = checked is None or abs(self.now - checked) > period
-        return is_old or any(record.layout != self.section.layout for record in records)
+        is_old = checked is None or abs(self.now - checked) > period or (self.since and moment(checked) < self.since)
+        return bool(is_old) or any(record.layout != self.section.layout for record in records)
 
     def renew(
         self, records: list[SitemapPage], *, repack: bool, split: tuple[int, KeyValue] | None
@@ -192,8 +211,10 @@ class _Planner:
     def _noted(self, record: SitemapPage, found: Measure) -> SitemapPage:
         """Return `record` with what was found; ``changed_at`` moves if that differs from the last time."""
         differs = bool(record.validator) and record.validator != found.validator
-        record.changed_at = _newest(record.changed_at, found.newest, self.now if differs else None)
-        if differs:
+        known = record.changed_at
+        record.changed_at = _newest(known, found.newest, self.now if differs else None)
+        # A date that lay in the future is shown once it has come.
+        if differs or record.changed_at != known:
             # Unknown until the next rendering, which would otherwise report the same change once more.
             record.digest, record.urls, record.bytes = "", None, None
         if record.recipe != self.section.recipe:

@@ -26,6 +26,9 @@ from django.utils.module_loading import import_string
 _PATIENCE = 5
 """Seconds that a process gets to end by itself."""
 
+_GLANCE = 0.5
+"""Seconds for which it is waited for an answer."""
+
 T = TypeVar("T")
 A = TypeVar("A")
 
@@ -91,8 +94,11 @@ class Pool(Generic[T, A]):
         process.task = task
 
     def wait(self) -> Sequence[tuple[T, A | Ended]]:
-        """Return the tasks that are finished, one at least, with their answers, or how their processes ended."""
-        ready = pipes.wait([process.pipe for process in self._busy])
+        """Return the tasks that are finished, with their answers, or how their processes ended.
+
+        Where none is within half a second there are none in what it returns: who waits may have other cares.
+        """
+        ready = pipes.wait([process.pipe for process in self._busy], _GLANCE)
         return [(process.task, self._finish(process)) for process in self._busy if process.pipe in ready]
 
     def abandon(self) -> None:

@@ -104,9 +104,14 @@ class Renderer:
     def pair_groups(self, rows: Sequence[Row], languages: Sequence[str]) -> Iterator[Group]:
         """Yield one group for each (row, language) pair; the pairs of a row stand together."""
         finish, founds = self._finisher(), self._founds_of_pairs(self.loaded(rows), languages)
+        last: _Found | None = None
+        base: Entry = Entry("")
+        links: Sequence[Link] = ()
         for (row, found, linked), language in zip(founds, languages, strict=True):
             if language in found.locs:
-                entry = _linked(finish(row, found.locs[language], ()), self._links(row, found, linked))
+                if found is not last:
+                    last, base, links = found, finish(row, "", ()), self._links(row, found, linked)
+                entry = _linked(base._replace(loc=found.locs[language]), links)
                 with translation.override(language):
                     yield Group(row.key, (self.media_adder()(row, entry, language),))
 

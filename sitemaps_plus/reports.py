@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from sitemaps_plus.errors import InvalidEntry, StrictError
 
@@ -29,12 +30,14 @@ class Problem(NamedTuple):
 class Report:
     """What happened to the rows of one rendering.
 
-    Under ``strict`` the first row left out, or part dropped, raises ``StrictError``.
+    Under ``strict`` the first row left out, or part dropped, raises ``StrictError``. `tell` is called with each row
+    left out, those too that are only counted.
     """
 
-    def __init__(self, label: str, *, strict: bool = False) -> None:
+    def __init__(self, label: str, *, strict: bool = False, tell: Callable[[Problem], None] | None = None) -> None:
         self.label = label
         self.strict = strict
+        self._tell = tell
         self.left_out = 0
         """Rows that are not in the page."""
         self.dropped = 0
@@ -47,7 +50,10 @@ class Report:
     def leave_out(self, key: object, hook: str, error: Exception) -> None:
         """Count a row whose location cannot be used."""
         self.left_out += 1
-        self._fail(self._note(key, hook, error), "was left out")
+        problem = self._note(key, hook, error)
+        self._fail(problem, "was left out")
+        if self._tell:
+            self._tell(problem)
 
     def drop(self, key: object, hook: str, error: Exception) -> None:
         """Count an optional part that cannot be used; the row stays."""
@@ -65,6 +71,10 @@ class Report:
         self.dropped += other.dropped
         self.warned += other.warned
         self.problems += other.problems[: KEPT - len(self.problems)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process gets: who listens stays in this one."""
+        return {**self.__dict__, "_tell": None}
 
     def _note(self, key: object, hook: str, error: Exception) -> Problem:
         code = error.code if isinstance(error, InvalidEntry) else type(error).__name__

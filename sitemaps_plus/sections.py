@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from django.conf import settings
 from django.contrib import sitemaps as contrib
 from django.db.models import F, ForeignObjectRel, QuerySet
+from django.urls import NoReverseMatch, get_script_prefix
+from django.utils import translation
 
 from sitemaps_plus.addresses import Origin
 from sitemaps_plus.conf import get_settings
@@ -33,6 +37,7 @@ from sitemaps_plus.probes import plain_column
 from sitemaps_plus.registry import registry
 from sitemaps_plus.reports import Report
 from sitemaps_plus.sitemaps import NewsSitemap, Sitemap
+from sitemaps_plus.url_for import UrlFor
 
 FORMAT = 1
 """Raised when the writer starts to give other bytes for the same entries."""
@@ -66,6 +71,11 @@ class Section:
         """Scheme and host of the section's URLs: the site's, with the class's ``protocol`` if it has one."""
         protocol = self.sitemap.protocol
         return self.site.origin.with_scheme(protocol) if protocol else self.site.origin
+
+    @property
+    def base(self) -> str:
+        """What all URLs begin with: the origin, and the script prefix now active."""
+        return f"{self.origin}{get_script_prefix()}".rstrip("/")
 
     @property
     def profile(self) -> Profile:
@@ -107,6 +117,16 @@ class Section:
         if self.makes_its_urls or self.is_windowed or (self.sitemap.i18n and not self.is_own):
             return "position"
         return "key" if isinstance(self._items, QuerySet) and is_plain(self._items) else "position"
+
+    @property
+    def model(self) -> Any:
+        """The model of the rows, None where items are no rows of the database that can be asked together."""
+        return self._items.model if isinstance(self._items, QuerySet) and is_plain(self._items) else None
+
+    @property
+    def reads_values(self) -> bool:
+        """Whether plain values are read, and no objects: the row path, in the order of a key."""
+        return self.hooks.path == "row" and self.paged_by == "key"
 
     @property
     def urls_limit(self) -> int:
@@ -195,6 +215,7 @@ class Section:
         parts = (
             FORMAT,
             hooks,
+            self._url_forms(),
             self.languages,
             self.sitemap.alternates,
             getattr(self.sitemap, "version", 1),
@@ -204,6 +225,21 @@ class Section:
             override_digest(PAGE),
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+    def _url_forms(self) -> list[Any]:
+        """Return what the URL pattern of the location comes to in each language, as far as it is known beforehand."""
+        location = self.hooks.location.value
+        if not isinstance(location, UrlFor):
+            return []
+        forms: list[Any] = []
+        for code in self.languages or (settings.LANGUAGE_CODE,):
+            compiled = None
+            with translation.override(code), suppress(NoReverseMatch):
+                compiled = location.compiled()
+            # The script prefix is of the request, and the same rows are listed under each.
+            literals = [param.literal for param in compiled.params] if compiled else None
+            forms.append((literals, compiled.head.removeprefix(get_script_prefix()) if compiled else None))
+        return forms
 
     def slice(self, report: Report | None = None) -> Any:
         """Return the sequence that pages by position are slices of; `report` hears of items that cannot be told."""

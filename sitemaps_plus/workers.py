@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import logging
 import traceback
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 from django.urls import get_resolver
 
 from sitemaps_plus.errors import PageFull, PageNotFound, SitemapError
 from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.overrides import PAGE, find_override
 from sitemaps_plus.pages import render_as_planned
 from sitemaps_plus.plans import Page, Plan
 from sitemaps_plus.processes import Ended, Pool, Setup, obstacle, usable_cores
 from sitemaps_plus.registry import registry
 from sitemaps_plus.reports import Report
 from sitemaps_plus.sections import Section, get_section
+from sitemaps_plus.stores.files import page_name
+from sitemaps_plus.stores.staging import Staging
+from sitemaps_plus.validation import check_document
 
 logger = logging.getLogger("sitemaps_plus")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One page to render, and the file it goes to."""
+    """One page to render, and where it is to wait until it is published."""
 
     label: str
     site: SiteOrigin
     page: Page
-    file: str
+    staging: Staging
     strict: bool | None
     declared: str
     """What `declaration` says of the section: another process must know the same one."""
@@ -40,12 +44,16 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a task, without the bytes of the page: those are in the file."""
+    """What came of a task, without the bytes of the page: those wait elsewhere."""
 
     report: Report
     found: dict[str, Any] = field(default_factory=dict)
     """What ``record_rendering`` keeps, by name; empty where nothing was rendered."""
     is_written: bool = False
+    crc: int = 0
+    """CRC-32 of what was written, gzip and all."""
+    shape: dict[str, Any] = field(default_factory=dict)
+    """What the URLs look like."""
     full: tuple[str, object] | None = None
     """Why the page has to be split, and the key to do it at."""
     error: Exception | None = None
@@ -92,7 +100,7 @@ class Renderer(Protocol):
         ...
 
     def wait(self) -> Sequence[tuple[Page, Outcome]]:
-        """Return the pages that are finished, one at least, and what came of each."""
+        """Return the pages that have been finished, if any soon are, and what came of each."""
         ...
 
 
@@ -178,15 +186,19 @@ def declaration(section: Section) -> str:
 
 
 def _render(section: Section, task: Task) -> Outcome:
-    """Render a page to its file; what it finds is recorded by the build, the only writer of the database."""
+    """Render a page to the staging area; what it finds is recorded by the build, the only writer of the database."""
     found: dict[str, Any] = {}
     report = Report(task.label)
+    has_override = find_override(PAGE, task.label) is not None
     try:
         page = Plan(section=section, pages=[task.page]).find(task.page.number)
         document = render_as_planned(
             section, page, strict=task.strict, record=lambda *_page, **values: found.update(values)
         )
-        Path(task.file).write_bytes(document.gzipped)
+        if has_override:
+            # The writer gives nothing else; what a template of the project gives is known when it is read.
+            check_document(document.chunks(), section)
+        task.staging.write(page_name(task.label, page.number), document.gzipped)
     except PageFull as full:
         return Outcome(report=report, full=(str(full), full.split_at))
     except PageNotFound as missing:
@@ -194,7 +206,13 @@ def _render(section: Section, task: Task) -> Outcome:
         return Outcome(report=getattr(missing, "report", report), found=found)
     except Exception as error:
         return Outcome(report=report, error=error)
-    return Outcome(report=document.report, found=found, is_written=True)
+    return Outcome(
+        report=document.report,
+        found=found,
+        is_written=True,
+        crc=zlib.crc32(document.gzipped),
+        shape=document.sampler.shape().as_json(),
+    )
 
 
 def make_answer() -> Callable[[Task], Outcome]:
@@ -223,13 +241,12 @@ class _Sections:
     """The section that a process renders: made once for all pages of a plan, as in the build."""
 
     def __init__(self) -> None:
-        self._folder: Path | None = None
+        self._staging: Staging | None = None
         self._section: Section | None = None
 
     def get(self, task: Task) -> Section:
-        folder = Path(task.file).parent
-        if self._section is None or folder != self._folder:
-            self._section, self._folder = _same_section(task), folder
+        if self._section is None or task.staging != self._staging:
+            self._section, self._staging = _same_section(task), task.staging
         return self._section
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from django.apps import apps
@@ -14,7 +15,7 @@ from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve,
 from sitemaps_plus import views
 from sitemaps_plus.addresses import Origin, normalize
 from sitemaps_plus.codes import check_hreflang
-from sitemaps_plus.conf import NAMES, Settings, get_settings
+from sitemaps_plus.conf import FORMATS, NAMES, Settings, get_settings
 from sitemaps_plus.entries import PROFILES
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.registry import registry
@@ -63,10 +64,32 @@ def _wrong_values(given: Settings) -> Iterator[tuple[str, object, str]]:
         yield "STRICT", given.STRICT, "Use True or False, not a text: any text counts as true."
     if not _is_duration(given.CHECK_EVERY):
         yield "CHECK_EVERY", given.CHECK_EVERY, "Give a number of seconds, for example 60."
+    if not _is_duration(given.MAX_AGE):
+        yield "MAX_AGE", given.MAX_AGE, "Give a number of seconds, for example 86400."
+    if given.STAGING is not None and not isinstance(given.STAGING, str | Path):
+        yield "STAGING", given.STAGING, 'Give an absolute path, a prefix in the storage such as "staging", or None.'
+    if isinstance(given.FORMATS, str) or not _is_formats(given.FORMATS):
+        yield "FORMATS", given.FORMATS, f"Give a list of some of {', '.join(FORMATS)}."
+    if not _is_duration(given.GRACE_PERIOD):
+        yield "GRACE_PERIOD", given.GRACE_PERIOD, "Give a number of seconds, for example 86400."
+    if not _is_share(given.MAX_SHRINK):
+        yield "MAX_SHRINK", given.MAX_SHRINK, "Give a number from 0 to 1, for example 0.5 for half of the URLs."
+    if not isinstance(given.CACHE, str) or given.CACHE not in settings.CACHES:
+        yield "CACHE", given.CACHE, f"Use an alias of CACHES: {', '.join(settings.CACHES)}."
+    if not isinstance(given.CACHE_CONTROL, str) or not given.CACHE_CONTROL.isprintable():
+        yield "CACHE_CONTROL", given.CACHE_CONTROL, 'Give the text of the header, "" for none.'
     if given.GZIP_LEVEL is not None and (type(given.GZIP_LEVEL) is not int or given.GZIP_LEVEL not in range(10)):
         yield "GZIP_LEVEL", given.GZIP_LEVEL, "Give a number from 0 to 9, or None."
     if not _is_hreflang(given.HREFLANG):
         yield "HREFLANG", given.HREFLANG, 'Give a dict such as {"es-419": "es"}; None as a value means no link.'
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _is_formats(value: object) -> bool:
+    return isinstance(value, Sequence) and all(name in FORMATS for name in value)
 
 
 def _is_hreflang(value: object) -> bool:

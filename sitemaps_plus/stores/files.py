@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +15,11 @@ from django.core.files.storage import FileSystemStorage, Storage, default_storag
 
 from sitemaps_plus.conf import get_settings
 
+# Nothing else in the directory that begins with a dot is ours: a web server may read .htaccess there.
+_TEMPORARY = re.compile(r"\.sitemap.*\.[a-z0-9_]{8}")
+
+_ASIDE = ".new"
+
 
 class FileStore:
     """A place for built files, by names such as ``example.com/sitemap-products-1.xml.gz``."""
@@ -22,7 +29,11 @@ class FileStore:
         self.prefix = prefix
 
     def publish(self, name: str, data: bytes) -> None:
-        """Make `data` the content of `name`; on a file system in one step that survives a crash."""
+        """Make `data` the content of `name`; on a file system in one step that survives a crash.
+
+        A storage that can neither overwrite nor rename has no file of that name for as long as it takes to save
+        one; `read` finds the data all the same.
+        """
         name = self.prefix + name
         if isinstance(self.storage, FileSystemStorage):
             _replace(self.storage, name, data)
@@ -31,24 +42,81 @@ class FileStore:
 
     def read(self, name: str) -> bytes | None:
         """Return the content of `name`, or None where there is no such file."""
-        if not self.has(name):
-            return None
-        with self.storage.open(self.prefix + name) as file:
-            return bytes(file.read())
+        name = self.prefix + name
+        data = _read(self.storage, name)
+        if data is None and _has_aside(self.storage, name):
+            # It is being replaced; if it is not aside any more, that is over.
+            data = _read(self.storage, name + _ASIDE)
+            return _read(self.storage, name) if data is None else data
+        return data
+
+    def holds(self, name: str, data: bytes) -> bool:
+        """Return whether the content of `name` is known to be exactly `data`; what cannot be read is not."""
+        try:
+            return _read(self.storage, self.prefix + name) == data
+        except Exception:  # each storage has errors of its own
+            return False
 
     def has(self, name: str) -> bool:
         """Return whether there is such a file."""
         return self.storage.exists(self.prefix + name)
 
+    def list(self, directory: str) -> set[str] | None:
+        """Return the names of the files in a directory without those of unfinished writes.
+
+        None where the storage cannot tell, nothing where there is no such directory.
+        """
+        names = self._names(directory)
+        if names is None:
+            return None
+        return {name for name in names if not name.startswith(".") and not name.endswith(_ASIDE)}
+
     def remove(self, name: str) -> None:
         """Take `name` away, if there is such a file."""
         if self.has(name):
             self.storage.delete(self.prefix + name)
+        if _has_aside(self.storage, self.prefix + name):
+            # What a killed write has left would come back as the file.
+            self.storage.delete(self.prefix + name + _ASIDE)
+
+    def sweep(self, directory: str) -> None:
+        """Complete or remove what killed writes have left in a directory, where nobody else writes to it."""
+        names = self._names(directory) or set()
+        for name in sorted(names):
+            path = f"{self.prefix}{directory}/{name}"
+            if isinstance(self.storage, FileSystemStorage):
+                if _TEMPORARY.fullmatch(name):
+                    self.storage.delete(path)
+            elif name.endswith(_ASIDE) and not _can_replace(self.storage, path):
+                _complete(self.storage, path.removesuffix(_ASIDE))
 
     def where(self, name: str) -> str:
         """Return where `name` can be found, for people."""
         full = self.prefix + name
         return self.storage.path(full) if isinstance(self.storage, FileSystemStorage) else full
+
+    def _names(self, directory: str) -> set[str] | None:
+        try:
+            return set(self.storage.listdir(self.prefix + directory)[1])
+        except NotImplementedError:
+            return None
+        except FileNotFoundError:
+            return set()
+
+
+def site_directory(domain: str) -> str:
+    """Return the directory of a site's files; a colon is no part of a file name everywhere."""
+    return domain.replace(":", "_")
+
+
+def page_name(label: str, number: int) -> str:
+    """Return what the file of a page is called in its directory."""
+    return f"sitemap-{label}-{number}.xml.gz"
+
+
+def page_file(domain: str, label: str, number: int) -> str:
+    """Return the name of the file of a page."""
+    return f"{site_directory(domain)}/{page_name(label, number)}"
 
 
 def get_store() -> FileStore:
@@ -57,6 +125,19 @@ def get_store() -> FileStore:
     if alias in settings.STORAGES:
         return FileStore(storages[alias])
     return FileStore(default_storage, "sitemaps/")
+
+
+def _read(storage: Storage, name: str) -> bytes | None:
+    try:
+        with storage.open(name) as file:
+            return bytes(file.read())
+    except FileNotFoundError:
+        return None
+    except Exception:
+        # Not every storage raises that error for it.
+        if storage.exists(name):
+            raise
+        return None
 
 
 def _replace(storage: FileSystemStorage, name: str, data: bytes) -> None:
@@ -68,6 +149,7 @@ def _replace(storage: FileSystemStorage, name: str, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        _give_group(Path(temporary), Path(storage.location))
         Path(temporary).chmod(_mode(storage))
         Path(temporary).replace(target)
     except BaseException:
@@ -80,9 +162,11 @@ def _replace(storage: FileSystemStorage, name: str, data: bytes) -> None:
 def _make_directory(path: Path, mode: int | None) -> None:
     if path.is_dir():
         return
-    path.mkdir(parents=True, exist_ok=True)
+    _make_directory(path.parent, mode)
+    path.mkdir(exist_ok=True)
     if mode is not None:
         path.chmod(mode)
+    _sync_directory(path.parent)
 
 
 def _mode(storage: FileSystemStorage) -> int:
@@ -91,28 +175,67 @@ def _mode(storage: FileSystemStorage) -> int:
     return 0o644 if given is None else given
 
 
+def _give_group(path: Path, location: Path) -> None:
+    # As Django does: a web server may be let in by the group of the directory.
+    group = location.stat().st_gid
+    if os.name == "posix" and path.stat().st_gid != group:
+        with suppress(PermissionError):
+            os.chown(path, -1, group)
+
+
 def _sync_directory(path: Path) -> None:
-    # The new name is on disk only when its directory is. Some systems cannot sync a directory.
-    with suppress(OSError):
+    # The new name is on disk only when its directory is.
+    try:
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
+    except OSError as error:
+        # All others say that this system cannot sync a directory.
+        if error.errno in (errno.EIO, errno.ENOSPC, errno.EDQUOT):
+            raise
 
 
 def _save(storage: Storage, name: str, data: bytes) -> None:
-    if storage.get_available_name(name) == name:
+    if _can_replace(storage, name):
         _save_as(storage, name, data)
         return
-    # The storage would choose another name: it cannot overwrite. What it has goes only when it has taken the new data.
-    aside = f"{name}.new"
+    # What it has goes only when it has taken the new data. The moment without a file cannot be made shorter: to write
+    # into the old one would show half a file, which a crawler may take for the whole, and nothing else can be renamed.
+    aside = name + _ASIDE
     if storage.exists(aside):
         # Of an attempt that broke off.
         storage.delete(aside)
     _save_as(storage, aside, data)
     storage.delete(name)
     _save_as(storage, name, data)
+    storage.delete(aside)
+
+
+def _can_replace(storage: Storage, name: str) -> bool:
+    """Return whether the storage takes data under that name; another one would be its choice if it cannot overwrite."""
+    return storage.get_available_name(name) == name
+
+
+def _has_aside(storage: Storage, name: str) -> bool:
+    """Return whether there is a copy that a storage needs which cannot overwrite; others are not even asked for it."""
+    return not isinstance(storage, FileSystemStorage) and not _can_replace(storage, name + _ASIDE)
+
+
+def _complete(storage: Storage, name: str) -> None:
+    """Bring to an end what `_save` has begun, or take it back."""
+    aside = name + _ASIDE
+    there, data = _read(storage, name), _read(storage, aside)
+    if data is None:
+        return
+    # The old file is deleted when the copy is whole. If there is one, it is the old one, before the copy was whole, or
+    # the beginning of the new one, which was being saved.
+    if there is None:
+        _save_as(storage, name, data)
+    elif len(there) < len(data) and data.startswith(there):
+        storage.delete(name)
+        _save_as(storage, name, data)
     storage.delete(aside)
 
 

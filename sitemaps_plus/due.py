@@ -1,0 +1,90 @@
+"""Tell which pages of a plan a build has to render, and why: all others are what rendering would give."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from django.utils import timezone
+
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.freshness import measure, moment
+from sitemaps_plus.plans import Page, Plan
+from sitemaps_plus.sections import Section
+from sitemaps_plus.stores.manifest import SectionEntry
+
+
+class Reason(NamedTuple):
+    """Why a page has to be rendered."""
+
+    text: str
+    is_stale: bool = True
+    """False where the published page may well be what rendering would give."""
+
+
+def why_due(
+    plan: Plan, page: Page, published: SectionEntry, rows: str, *, is_strict: bool, now: datetime
+) -> Reason | None:
+    """Return why a build has to render a page, or None where what is `published` is what rendering would give.
+
+    `rows` is what `rows_of` says now; with `is_strict` a page that leaves anything out is rendered to hear of it.
+    """
+    section, record = plan.section, page.record
+    if not plan.is_listed(page):
+        # Nobody renders what has no rows; what lost all its URLs may have them again.
+        return Reason("it had no usable row", is_stale=False) if record.rows != 0 else None
+    known = published.pages.get(page.number)
+    if known is None or not record.built_digest:
+        return Reason("it was never built")
+    if not known.formats:
+        return Reason("its file is missing, or was not finished")
+    if record.origin and record.origin != section.base:
+        return Reason("its URLs begin otherwise now")
+    if not record.digest or not record.digest == record.built_digest == known.digest:
+        return Reason("its rows changed")
+    if section.paged_by == "position" and rows and rows != published.rows:
+        return Reason("rows of the section changed")
+    if record.recipe != section.recipe or record.urls is None:
+        return Reason("its URLs are made in another way now")
+    if section.is_windowed or (section.paged_by == "position" and not rows):
+        # A window moves with the clock, and what a section makes by itself is known when it is made.
+        return Reason("only rendering tells whether it changed", is_stale=False)
+    if _is_old(section, page, now):
+        return Reason("its rows were last read long ago, see MAX_AGE", is_stale=False)
+    if is_strict and (known.left_out or known.dropped):
+        return Reason("parts of it were left out", is_stale=False)
+    return None
+
+
+def rows_of(section: Section) -> str:
+    """Return what tells of changes where the validator of a page is only a number: of all rows of the section.
+
+    Empty where the validators of pages do, and where only rendering tells.
+    """
+    if section.paged_by == "key" or section.makes_its_urls or section.model is None:
+        return ""
+    found = measure(section, section.queryset(), timezone.now())
+    return f"{found.validator} {found.newest}"
+
+
+def longest(name: str) -> float:
+    """Return the seconds after which a page is rendered anew whatever its validator says: not all at once."""
+    spread = int.from_bytes(hashlib.sha256(name.encode()).digest()[:2], "big") / 65_536
+    return get_settings().MAX_AGE * (0.8 + 0.2 * spread)
+
+
+def _is_old(section: Section, page: Page, now: datetime) -> bool:
+    built_at = page.record.built_at
+    if built_at is None:
+        return True
+    age = (now - moment(built_at)).total_seconds()
+    # A build in the future was made by a clock that was wrong.
+    return not 0 <= age <= longest(f"{section.site.id}|{section.label}|{page.number}")
+
+
+def unlisted(plan: Plan, published: SectionEntry) -> Iterator[int]:
+    """Yield the published pages that the plan lists no more."""
+    listed = {page.number for page in plan.listed}
+    return (number for number in published.pages if number not in listed)

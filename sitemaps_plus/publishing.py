@@ -1,0 +1,388 @@
+"""Make rendered pages the ones that crawlers get, in an order that leaves a whole set wherever it breaks off."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from xml.etree import ElementTree as ET
+
+from django.urls import get_script_prefix
+
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.overrides import INDEX, PAGE, find_override
+from sitemaps_plus.packing import pack, unpack
+from sitemaps_plus.pages import Document, base_of, directory, lastmod_of, list_pages, make_index, public_url
+from sitemaps_plus.paging import record_publishing
+from sitemaps_plus.plans import Page, Plan, stored_plan
+from sitemaps_plus.registry import registry
+from sitemaps_plus.sections import get_section
+from sitemaps_plus.stores.files import FileStore, page_name, site_directory
+from sitemaps_plus.stores.manifest import Manifest, ManifestFile, PageEntry, SectionEntry
+from sitemaps_plus.stores.staging import Staging
+from sitemaps_plus.workers import Outcome
+from sitemaps_plus.writer import NAMESPACE, IndexItem
+
+_PAGE = re.compile(r"sitemap-(?P<label>.+)-(?P<number>\d+)\.(?P<form>xml\.gz|xml|txt\.gz)")
+_LOC = re.compile(rb"<loc>([^<]*)</loc>")
+
+Pause = Callable[[], None]
+"""Called before each page is replaced; raises where the build has to end there."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Ready:
+    """The pages of a section, ready to be published."""
+
+    plan: Plan
+    pages: Sequence[Page]
+    """Those that will be listed, in their order."""
+    outcomes: dict[int, Outcome]
+    """Of the pages that were rendered; all others stay as they are published."""
+    staging: Staging
+    rows: str
+    began: datetime
+
+
+@dataclass(slots=True, kw_only=True)
+class PublishedSet:
+    """The built files of one site."""
+
+    site: SiteOrigin
+    store: FileStore
+    file: ManifestFile
+    manifest: Manifest
+    names: set[str] | None
+    """Of the files that are there; None where the storage cannot tell."""
+    changed: dict[str, None] = field(default_factory=dict)
+    """URLs whose content this build has changed."""
+    removed: dict[str, None] = field(default_factory=dict)
+    """URLs that the index lists no more."""
+
+    @classmethod
+    def open(cls, site: SiteOrigin, store: FileStore, *, is_ours: bool = True) -> PublishedSet:
+        """Return what is published; raise SitemapError where that is the set of another origin.
+
+        Where it `is_ours`, as nobody else builds it, what a killed build has left behind is cleared up.
+        """
+        host = site_directory(site.domain)
+        if is_ours:
+            store.sweep(host)
+        file = ManifestFile(store, host)
+        origin = f"{site.origin}{get_script_prefix()}".rstrip("/")
+        manifest = file.read() or Manifest(origin=origin)
+        if manifest.origin != origin:
+            raise SitemapError(
+                f"The set in {store.where(host)} is that of {manifest.origin}, and this build is for {origin}: one "
+                "would replace the other. Give this project a storage of its own (STORAGE), or, if the site has moved, "
+                f"remove {file.where} and build again."
+            )
+        found = cls(site=site, store=store, file=file, manifest=manifest, names=store.list(host))
+        for label, section in manifest.sections.items():
+            for number, page in list(section.pages.items()):
+                if found.names is not None and page_name(label, number) not in found.names:
+                    # Somebody has removed it, and no index may name it.
+                    del section.pages[number]
+                elif not found._has_all_formats(label, number, page):
+                    page.formats = []
+        return found
+
+    def listed_files(self, label: str, number: int) -> list[str]:
+        """Return the names of the files of a page."""
+        return self._file_names(label, number, formats())
+
+    def publish(self, ready: Ready, pause: Pause) -> int:
+        """Publish a section: new pages, an index that has them, pages that may have given rows to them, the index.
+
+        Return how many pages were replaced. What breaks off has changed some pages and lost no row: the next build
+        completes it.
+        """
+        label = ready.plan.section.label
+        known = self.manifest.section(label)
+        entries = self._entries(ready, known)
+        changed = [page for page in ready.pages if known.digest(page.number) != entries[page.number].digest]
+        doubted = {page.number for page in changed if not known.digest(page.number)}
+        # Before anything is published: a template of the project may fail, and a disk may have lost a page.
+        index = self._index_of(ready, entries)
+        for page in changed:
+            self._staged(ready, page)
+        new = [page for page in changed if page.number not in known.pages]
+        # Rows go up a page where one came before them, and down where one went: who takes them is replaced first.
+        old = [page for page in changed if page.number in known.pages]
+        is_growing = sum(page.urls for page in entries.values()) >= known.urls
+        old = old[::-1] if is_growing or ready.plan.section.paged_by == "key" else old
+        if changed:
+            self._announce(label, old)
+        for page in reversed(new):
+            self._replace(ready, page, pause, is_doubted=page.number in doubted)
+        if label in self.manifest.sections and new:
+            # Known from here on, whatever comes: a later index of the site is made of what is known.
+            known.pages.update({page.number: entries[page.number] for page in new})
+            self.file.write(self.manifest)
+        if new and old:
+            # Before a page gives up its rows, the page that has them now can be found.
+            here = {**entries, **{page.number: known.pages[page.number] for page in old}}
+            both = SectionEntry(pages={**known.pages, **here}, base=base_of(ready.plan.section))
+            self._publish_index(f"sitemap-{label}", make_index(self._items(label, both)))
+            self._publish_index("sitemap", make_index(self._all_items({label: both})))
+        for page in old:
+            self._replace(ready, page, pause, is_doubted=page.number in doubted)
+            known.pages[page.number] = entries[page.number]
+        self._retire(label, known, known.pages.keys() - entries.keys())
+        self.manifest.sections[label] = SectionEntry(pages=entries, rows=ready.rows, base=base_of(ready.plan.section))
+        for page in ready.pages:
+            if page.number in ready.outcomes:
+                record_publishing(page, entries[page.number].digest, ready.began)
+        self._publish_index(f"sitemap-{label}", index)
+        self.file.write(self.manifest)
+        for number in ready.outcomes:
+            # Where they wait in a storage that cannot list them, nobody else finds them again.
+            ready.staging.remove(page_name(label, number))
+        return len(changed)
+
+    def finish(self, *, prune: bool) -> str | None:
+        """Publish the index of the site, remove what no index has listed for long, and return where the index is."""
+        for label in [label for label in self.manifest.sections if label not in registry]:
+            section = self.manifest.sections.pop(label)
+            self._retire(label, section, section.pages)
+            self._publish_index(f"sitemap-{label}", None)
+        items = list(self._all_items({}))
+        place = self._publish_index("sitemap", make_index(items) if items else None)
+        self._retire_unlisted()
+        self._remove_retired(0 if prune else get_settings().GRACE_PERIOD)
+        self.file.write(self.manifest)
+        return place
+
+    def stale_indexes(self, labels: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield the label of each index that is not what `finish` would leave, "" for that of the site, and why.
+
+        Of the pages it takes what is known: those that are due are another matter.
+        """
+        sections = {
+            label: replace(section, base=base_of(get_section(label, self.site)))
+            for label, section in self.manifest.sections.items()
+            if label in registry
+        }
+        for label in labels:
+            section = sections.get(label) or SectionEntry()
+            if not self._is_published(f"sitemap-{label}", self._index(label, section)):
+                yield label, self._why_stale(f"sitemap-{label}", "section")
+        items = list(self._all_items(sections))
+        if not self._is_published("sitemap", make_index(items) if items else None):
+            yield "", self._why_stale("sitemap", "site")
+
+    def _has_all_formats(self, label: str, number: int, page: PageEntry) -> bool:
+        if set(formats()) - set(page.formats):
+            return False
+        return self.names is None or self.names.issuperset(self.listed_files(label, number))
+
+    def _entries(self, ready: Ready, known: SectionEntry) -> dict[int, PageEntry]:
+        """Return what will be known of the pages."""
+        entries = {}
+        for page in ready.pages:
+            if page.number not in ready.outcomes:
+                entries[page.number] = known.pages[page.number]
+                continue
+            before, outcome = known.pages.get(page.number), ready.outcomes[page.number]
+            found = outcome.found
+            # A change that the page does not show is none for who reads it.
+            is_same = before is not None and before.digest == found["digest"]
+            entries[page.number] = PageEntry(
+                digest=found["digest"],
+                urls=found["urls"],
+                bytes=found["size"],
+                lastmod=before.lastmod if before and is_same else lastmod_of(page),
+                formats=list(formats()),
+                left_out=outcome.report.left_out,
+                dropped=outcome.report.dropped,
+                shape=outcome.shape,
+            )
+        return entries
+
+    def _announce(self, label: str, old: Iterable[Page]) -> None:
+        """Note that files are about to change: what a killed build has replaced is not taken for what was there."""
+        known = self.manifest.section(label)
+        for page in old:
+            known.pages[page.number].formats = []
+        for name in (f"sitemap-{label}", "sitemap"):
+            if name in self.manifest.indexes:
+                self.manifest.indexes[name] = ""
+        self.file.write(self.manifest)
+
+    def _replace(self, ready: Ready, page: Page, pause: Pause, *, is_doubted: bool) -> None:
+        pause()
+        label = ready.plan.section.label
+        data = self._staged(ready, page)
+        base, is_written = base_of(ready.plan.section), find_override(PAGE, label) is None
+        for name in self.listed_files(label, page.number):
+            if self._publish_file(name, make_format(data, name, is_written=is_written), is_doubted=is_doubted):
+                # Also under the name that the index has: a web server may make the one of the other.
+                self.changed[f"{base}{name}"] = self.changed[f"{base}{self._listed_name(label, page.number)}"] = None
+
+    def _staged(self, ready: Ready, page: Page) -> bytes:
+        label = ready.plan.section.label
+        try:
+            data = ready.staging.read(page_name(label, page.number))
+        except FileNotFoundError:
+            data = b""
+        if zlib.crc32(data) != ready.outcomes[page.number].crc:
+            raise SitemapError(
+                f"Page {page.number} of the sitemap {label!r} did not survive in {ready.staging.place}, where it was "
+                "waiting to be published. Build again; if that does not help, set STAGING to another place."
+            )
+        return data
+
+    def _publish_file(self, name: str, data: bytes, *, is_doubted: bool) -> bool:
+        """Replace a file, and return whether it had other bytes; where that `is_doubted` it is read first."""
+        if is_doubted and (self.names is None or name in self.names) and self.store.holds(self._path(name), data):
+            return False
+        self.store.publish(self._path(name), data)
+        if self.names is not None:
+            self.names.add(name)
+        return True
+
+    def _publish_index(self, name: str, document: Document | None) -> str | None:
+        """Publish an index and return where it is; an index without sitemaps would be invalid, and is removed."""
+        files = (f"{name}.xml.gz", f"{name}.xml")
+        if document is None:
+            for file in files:
+                if self.store.has(self._path(file)):
+                    self.store.remove(self._path(file))
+                    self.removed[f"{self._base}{file}"] = None
+            self.manifest.indexes.pop(name, None)
+            return None
+        if not self._is_published(name, document):
+            # One of the two may be there.
+            is_doubted = self.manifest.indexes.get(name) in (None, "", document.digest)
+            if not is_doubted:
+                self.manifest.indexes[name] = ""
+                self.file.write(self.manifest)
+            for file, data in zip(files, (document.gzipped, b"".join(document.chunks())), strict=True):
+                if self._publish_file(file, data, is_doubted=is_doubted):
+                    self.changed[f"{self._base}{file}"] = None
+            self.manifest.indexes[name] = document.digest
+        return self.store.where(self._path(files[-1]))
+
+    def _is_published(self, name: str, document: Document | None) -> bool:
+        if document is None:
+            return name not in self.manifest.indexes
+        return self._is_there(name) and self.manifest.indexes.get(name) == document.digest
+
+    def _why_stale(self, name: str, of: str) -> str:
+        is_there = self._is_there(name) and name in self.manifest.indexes
+        return f"the index of the {of} {'would list something else' if is_there else 'is missing'}"
+
+    def _is_there(self, name: str) -> bool:
+        return self.names is None or self.names.issuperset((f"{name}.xml.gz", f"{name}.xml"))
+
+    def _index_of(self, ready: Ready, entries: dict[int, PageEntry]) -> Document | None:
+        section = SectionEntry(pages=entries, base=base_of(ready.plan.section))
+        return self._index(ready.plan.section.label, section)
+
+    def _index(self, label: str, section: SectionEntry) -> Document | None:
+        return make_index(self._items(label, section)) if section.pages else None
+
+    def _items(self, label: str, section: SectionEntry) -> Iterator[IndexItem]:
+        for number, page in section.pages.items():
+            yield IndexItem(f"{section.base}{self._listed_name(label, number)}", page.lastmod)
+
+    def _all_items(self, others: dict[str, SectionEntry]) -> Iterator[IndexItem]:
+        """Yield what the index of the site lists, with `others` in place of what is known of those sections."""
+        for label in registry:
+            section = others.get(label) or self.manifest.sections.get(label)
+            if section is not None:
+                yield from self._items(label, section)
+            else:
+                yield from self._listed(label)
+
+    def _listed(self, label: str) -> Iterator[IndexItem]:
+        """Yield the pages of a section that the manifest does not know: somebody has removed it."""
+        document = self.store.read(self._path(f"sitemap-{label}.xml"))
+        if document is None:
+            return
+        if find_override(INDEX) is not None:
+            # What a template of the project wrote may be anything.
+            plan = stored_plan(get_section(label, self.site))
+            there = [page for page in plan.pages if self.store.has(self._path(page_name(label, page.number)))]
+            yield from list_pages(replace(plan, pages=there), public_url(self.site))
+            return
+        for element in ET.fromstring(document):  # noqa: S314 - written by an earlier build
+            found = {child.tag.rpartition("}")[2]: child.text or "" for child in element}
+            yield IndexItem(found["loc"], found.get("lastmod"))
+
+    def _retire(self, label: str, section: SectionEntry, numbers: Iterable[int]) -> None:
+        for number in sorted(numbers):
+            forms = dict.fromkeys([*formats(), *section.pages[number].formats])
+            for name in self._file_names(label, number, forms):
+                self.manifest.retired.setdefault(name, time.time())
+                self.removed[f"{section.base}{name}"] = None
+            self.removed[f"{section.base}{self._listed_name(label, number)}"] = None
+
+    def _retire_unlisted(self) -> None:
+        """Give the files of sections that are no page's, the rest of a killed build too, the same time."""
+        wanted = {
+            name
+            for label, section in self.manifest.sections.items()
+            for number in section.pages
+            for name in self.listed_files(label, number)
+        }
+        for name in wanted & self.manifest.retired.keys():
+            # It came back.
+            del self.manifest.retired[name]
+        for name in sorted((self.names or set()) - wanted):
+            match = _PAGE.fullmatch(name)
+            if match and match["label"] in self.manifest.sections:
+                self.manifest.retired.setdefault(name, time.time())
+
+    def _remove_retired(self, period: float) -> None:
+        now = time.time()
+        for name, since in list(self.manifest.retired.items()):
+            # A moment in the future was written by another clock.
+            self.manifest.retired[name] = min(since, now)
+            if since <= now - period or not period:
+                self.store.remove(self._path(name))
+                del self.manifest.retired[name]
+
+    def _file_names(self, label: str, number: int, forms: Iterable[str]) -> list[str]:
+        stem = page_name(label, number).removesuffix(".xml.gz")
+        return [f"{stem}.{form}" for form in forms]
+
+    def _path(self, name: str) -> str:
+        return f"{site_directory(self.site.domain)}/{name}"
+
+    def _listed_name(self, label: str, number: int) -> str:
+        return f"sitemap-{label}-{number}.{get_settings().EXTENSION}"
+
+    @property
+    def _base(self) -> str:
+        return public_url(self.site) or f"{self.site.origin}{directory()}"
+
+
+def formats() -> Sequence[str]:
+    """Return what is made of a page: always ``xml.gz``, first."""
+    return list(dict.fromkeys(("xml.gz", *get_settings().FORMATS)))
+
+
+def make_format(gzipped: bytes, name: str, *, is_written: bool = True) -> bytes:
+    """Return a page as the name of the file says: ``.xml.gz`` as it is, ``.xml``, or ``.txt.gz`` with a URL a line.
+
+    A page that is not `is_written` by the writer may say the same in other ways.
+    """
+    if name.endswith(".xml.gz"):
+        return gzipped
+    document = b"".join(unpack(gzipped))
+    if name.endswith(".xml"):
+        return document
+    found = (html.unescape(loc.decode()) for loc in _LOC.findall(document)) if is_written else _locs(document)
+    return pack((f"{loc}\n".encode() for loc in found), get_settings().GZIP_LEVEL).data
+
+
+def _locs(document: bytes) -> Iterator[str]:
+    for element in ET.fromstring(document).iterfind(f"{{{NAMESPACE}}}url"):  # noqa: S314 - a template of the project
+        yield (element.findtext(f"{{{NAMESPACE}}}loc") or "").strip()

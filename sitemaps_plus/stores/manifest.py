@@ -1,0 +1,167 @@
+"""Remember beside the published files what they are: each page by its digest, and what no index lists any more."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sitemaps_plus.conf import FORMATS
+from sitemaps_plus.guard import Shape
+from sitemaps_plus.stores.files import FileStore
+
+logger = logging.getLogger("sitemaps_plus")
+
+NAME = "sitemaps-manifest.json"
+
+VERSION = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class PageEntry:
+    """What is known of a published page."""
+
+    digest: str
+    """SHA-256 of the uncompressed bytes."""
+    urls: int
+    bytes: int
+    """Uncompressed."""
+    lastmod: str | None
+    """As the index says it."""
+    formats: list[str] = field(default_factory=lambda: ["xml.gz"])
+    """What is made of it; empty from before its files are replaced until afterwards, as nobody knows what they are."""
+    left_out: int = 0
+    dropped: int = 0
+    shape: dict[str, Any] = field(default_factory=dict)
+    """What its URLs look like."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SectionEntry:
+    """What is known of the published pages of a section."""
+
+    pages: dict[int, PageEntry] = field(default_factory=dict)
+    """By number, in the order in which they are listed."""
+    rows: str = ""
+    """What told of changes in all rows when they were rendered, for pages by position."""
+    base: str = ""
+    """What the addresses of the pages begin with."""
+
+    @property
+    def urls(self) -> int:
+        """How many URLs the pages have."""
+        return sum(page.urls for page in self.pages.values())
+
+    def digest(self, number: int) -> str:
+        """Return the digest of a page; empty where the page is not published, or its files are in doubt."""
+        page = self.pages.get(number)
+        return page.digest if page and page.formats else ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Manifest:
+    """The published set of one site."""
+
+    origin: str
+    """What all URLs begin with."""
+    sections: dict[str, SectionEntry] = field(default_factory=dict)
+    indexes: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of the uncompressed bytes of each index by its name, ``sitemap-products``; empty while it is replaced."""
+    retired: dict[str, float] = field(default_factory=dict)
+    """Files that no index lists any more, and since when, in seconds since 1970."""
+
+    def section(self, label: str) -> SectionEntry:
+        """Return what is known of a section, of which that may be nothing."""
+        return self.sections.get(label) or SectionEntry()
+
+
+class ManifestFile:
+    """The manifest as it lies beside the files."""
+
+    def __init__(self, store: FileStore, directory: str) -> None:
+        self._store = store
+        self._name = f"{directory}/{NAME}"
+        self._last: bytes | None = None
+
+    @property
+    def where(self) -> str:
+        """Where it is, for people."""
+        return self._store.where(self._name)
+
+    def read(self) -> Manifest | None:
+        """Return what is known; None where nothing is, or nothing that can be read: then all is built anew."""
+        data = self._store.read(self._name)
+        if data is None:
+            return None
+        try:
+            manifest = _load(json.loads(data))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            logger.warning("%s cannot be read, so that every page is rendered: %r", self.where, error)
+            return None
+        self._last = data
+        return manifest
+
+    def write(self, manifest: Manifest) -> None:
+        """Keep what is known, if it differs from what was kept last."""
+        data = json.dumps({"format": VERSION, **asdict(manifest)}, separators=(",", ":")).encode()
+        if data != self._last and (self._last or manifest.sections or manifest.retired):
+            self._store.publish(self._name, data)
+            self._last = data
+
+
+def _load(given: dict[str, Any]) -> Manifest:
+    if given["format"] != VERSION:
+        raise ValueError(f"its format is {given['format']!r}, not {VERSION}")
+    sections = {label: _load_section(section) for label, section in given["sections"].items()}
+    return Manifest(
+        origin=_checked(given["origin"], str),
+        sections=sections,
+        indexes={_checked(name, str): _checked(digest, str) for name, digest in given["indexes"].items()},
+        retired={_file_name(name): _checked(since, float) for name, since in given["retired"].items()},
+    )
+
+
+def _load_section(given: dict[str, Any]) -> SectionEntry:
+    pages = {int(number): _load_page(page) for number, page in given["pages"].items()}
+    return SectionEntry(pages=pages, rows=_checked(given["rows"], str), base=_checked(given["base"], str))
+
+
+def _load_page(given: dict[str, Any]) -> PageEntry:
+    page = PageEntry(**given)
+    for value, kind in (
+        (page.digest, str),
+        (page.urls, int),
+        (page.bytes, int),
+        (page.left_out, int),
+        (page.dropped, int),
+        (page.formats, list),
+        (page.shape, dict),
+        (page.lastmod or "", str),
+    ):
+        _checked(value, kind)
+    if not re.fullmatch(r"[0-9a-f]{64}", page.digest):
+        raise ValueError(f"{page.digest!r} is no digest")
+    if not all(form in FORMATS for form in page.formats):
+        raise ValueError(f"{page.formats!r} are no formats")
+    if page.shape:
+        Shape.from_json(page.shape)
+    return page
+
+
+def _file_name(name: str) -> str:
+    # What is retired is removed some day: it must be ours.
+    if not re.fullmatch(r"sitemap-[^/\\]+-\d+\.(xml|txt|xml\.gz|txt\.gz)", name):
+        raise ValueError(f"{name!r} is no page")
+    return name
+
+
+def _checked(value: Any, kind: Callable[..., Any]) -> Any:
+    # What is written here is read by the next build, whoever has edited it meanwhile.
+    is_right = isinstance(value, (int, float) if kind is float else kind)  # type: ignore[arg-type]
+    if not is_right or isinstance(value, bool) or (kind is float and not math.isfinite(value)):
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value

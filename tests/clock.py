@@ -6,11 +6,12 @@ from django.utils import timezone
 
 
 class Clock:
-    """What ``django.utils.timezone.now()`` says."""
+    """What ``django.utils.timezone.now()`` says, and ``time.time()``."""
 
     def __init__(self, monkeypatch):
         self.now = timezone.now()
         monkeypatch.setattr("django.utils.timezone.now", lambda: self.now)
+        monkeypatch.setattr("time.time", lambda: self.now.timestamp())
 
     def pass_(self, **period):
         self.now += timedelta(**period)

@@ -9,9 +9,17 @@ from django.db import connection
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
+from clock import Clock
+from sitemaps_plus import pages, serving
+from sitemaps_plus.pages import Document
+from sitemaps_plus.plans import Page
+from sitemaps_plus.sections import Section
+
 # How long an example takes varies with the load of the machine; only their number counts.
-hypothesis_settings.register_profile("sitemaps_plus", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# For the many environments of tox: what differs between versions is not found by the hundredth example.
+hypothesis_settings.register_profile(
+    "sitemaps_plus", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+# For the many environments of tox: what differs between versions is not found by the fiftieth example.
 hypothesis_settings.register_profile("few", hypothesis_settings.get_profile("sitemaps_plus"), max_examples=10)
 hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sitemaps_plus"))
 
@@ -19,7 +27,29 @@ hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sitemaps_
 @pytest.fixture(autouse=True)
 def _nothing_kept(settings: Any) -> None:
     cache.clear()
+    serving._resting.clear()
+    serving._patient.clear()
     settings.STORAGES = dict(settings.STORAGES)  # Assigning builds the storages anew, those in memory empty.
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Time that a test lets pass."""
+    return Clock(monkeypatch)
+
+
+@pytest.fixture
+def rendered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count renderings: the numbers of the pages that were rendered, in this process."""
+    numbers = []
+    render = pages._render
+
+    def counted(section: Section, page: Page, *args: Any) -> Document:
+        numbers.append(page.number)
+        return render(section, page, *args)
+
+    monkeypatch.setattr(pages, "_render", counted)
+    return numbers
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

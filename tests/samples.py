@@ -6,6 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from django.db.models import CharField, F, Value
+from django.db.models.functions import Concat
+
+from sitemaps_plus import ModelSitemap
 from sitemaps_plus.addresses import Origin
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import Document
@@ -14,6 +18,16 @@ from testapp.models import Product
 
 SITE = SiteOrigin(id=1, origin=Origin.parse("https://example.com"))
 DAY = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+class Products(ModelSitemap):
+    """Ten products on a page."""
+
+    queryset = Product.objects.order_by("pk")
+    location = Concat(Value("/"), F("slug"), Value("/"), output_field=CharField())
+    lastmod = F("updated_at")
+    limit = 10
+    fill = 1.0
 
 
 def make_products(count: int, *, first: int = 1, **values: Any) -> list[Product]:

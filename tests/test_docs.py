@@ -223,7 +223,9 @@ def test_every_relative_link_leads_somewhere(path):
         assert not anchor or anchor in _anchors(page), target
 
 
-@pytest.mark.parametrize("path", sorted(set(PAGES) - {ROOT / "README.md", DOCS / "index.md"}), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", sorted(set(PAGES) - {ROOT / "README.md", DOCS / "index.md"}), ids=lambda p: str(p.relative_to(DOCS))
+)
 def test_every_page_is_in_the_table_of_contents(path):
     name = str(path.relative_to(DOCS).with_suffix(""))
 

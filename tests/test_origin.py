@@ -1,7 +1,8 @@
 import pytest
 from django.contrib.sites.models import Site
+from django.db import OperationalError
 
-from sitemaps_plus.errors import NoOrigin
+from sitemaps_plus.errors import NoOrigin, UnknownHost
 from sitemaps_plus.origin import NO_SITE, get_site, get_sites
 
 
@@ -204,3 +205,26 @@ def test_a_site_has_what_django_asks_of_one(without_sites, settings):
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com:8443"}
 
     assert (get_site().domain, get_site().name) == ("example.com:8443", "example.com:8443")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "three.example"])
+def test_a_host_that_the_mapping_does_not_know_is_no_site(two_sites, settings, rf, host):
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://one.example", 2: "https://two.example"}}
+    Site.objects.create(pk=3, domain="three.example", name="Three")
+
+    with pytest.raises(UnknownHost, match="There is no site for"):
+        get_site(rf.get("/", headers={"host": host}))
+
+
+def test_the_settings_are_enough_while_the_database_is_down(one_site, settings, monkeypatch, rf):
+    def fail(*_args):
+        raise OperationalError("no route to host")
+
+    monkeypatch.setattr("django.contrib.sites.models.SiteManager.get_current", fail)
+    with pytest.raises(OperationalError):
+        get_site(rf.get("/"))
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
+
+    site = get_site(rf.get("/"))
+
+    assert (site.id, str(site.origin)) == (1, "https://example.com")

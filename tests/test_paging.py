@@ -16,7 +16,6 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import xml_checks
-from clock import Clock
 from factories import (
     ArticleFactory,
     CellFactory,
@@ -108,11 +107,6 @@ def read_only():
     finally:
         with connection.cursor() as cursor:
             cursor.execute(off)
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    return Clock(monkeypatch)
 
 
 @contextmanager

@@ -9,9 +9,11 @@ from django.contrib import sitemaps as contrib
 from django.contrib.sites.models import Site
 from django.core.paginator import Paginator
 from django.db.models import Count, Exists, F, FilteredRelation, OuterRef, Q, Subquery, Value
+from django.http import HttpResponse
+from django.urls import clear_script_prefix, path, set_script_prefix
 
 from samples import SITE, section_of
-from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap
+from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.registry import registry
 from sitemaps_plus.sections import get_section, get_sections
@@ -205,6 +207,32 @@ class Recipe(Products):
 )
 def test_the_recipe_is_another_when_entries_are_made_in_another_way(changed):
     assert section_of(type("Recipe", (Recipe,), changed)).recipe != section_of(Recipe).recipe
+
+
+def test_the_recipe_is_another_when_the_urls_move(settings):
+    class Moved(ModelSitemap):
+        queryset = Product.objects.all()
+        location = UrlFor("product", slug=F("slug"))
+
+    def recipe_under(*patterns):
+        settings.ROOT_URLCONF = type("URLconf", (), {"urlpatterns": list(patterns)})
+        return section_of(Moved).recipe
+
+    recipes = [
+        recipe_under(path("p/<slug:slug>/", HttpResponse, name="product")),
+        recipe_under(path("q/<slug:slug>/", HttpResponse, name="product")),
+        recipe_under(path("q/<slug:slug>", HttpResponse, name="product")),
+        recipe_under(),
+    ]
+
+    assert len(set(recipes)) == 4
+    assert recipe_under(path("p/<slug:slug>/", HttpResponse, name="product")) == recipes[0]
+    set_script_prefix("/shop/")
+    try:
+        assert section_of(Moved).recipe == recipe_under(path("p/<slug:slug>/", HttpResponse, name="product"))
+        assert section_of(Moved).recipe == recipes[0]
+    finally:
+        clear_script_prefix()
 
 
 def test_the_recipe_is_another_for_another_search_engine(settings):

@@ -1,13 +1,20 @@
 import errno
 import os
+import re
+import resource
+import signal
 import stat
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.base import File
-from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storage
+from django.core.files.base import ContentFile, File
+from django.core.files.storage import FileSystemStorage, InMemoryStorage, InvalidStorageError, Storage
 
+from sitemaps_plus.errors import MissingExtra
 from sitemaps_plus.stores.files import FileStore, get_store
 
 NAME = "example.com/sitemap-products-1.xml.gz"
@@ -107,15 +114,133 @@ def test_the_permissions_of_the_storage_are_kept(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / NAME).parent.stat().st_mode) == 0o750
 
 
-def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Tell what was synced to the disk, directories by name, and when a file took its name."""
     done = []
     fsync, replace = os.fsync, Path.replace
-    monkeypatch.setattr(os, "fsync", lambda handle: (done.append("fsync"), fsync(handle)))
+
+    def synced(handle: int) -> None:
+        found = os.fstat(handle)
+        names = [path.name for path in tmp_path.rglob("*") if path.is_dir() and path.stat().st_ino == found.st_ino]
+        done.append(f"sync {names[0] if names else 'file'}")
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "replace", lambda self, target: (done.append("rename"), replace(self, target))[1])
+    return done
+
+
+def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path: Path, steps: list[str]) -> None:
+    (tmp_path / "example").mkdir()
+
+    FileStore(FileSystemStorage(tmp_path)).publish("example/sitemap.xml", b"data")
+
+    assert steps == ["sync file", "rename", "sync example"]
+
+
+def test_new_directories_are_on_the_disk_too(tmp_path: Path, steps: list[str]) -> None:
+    (tmp_path / "root").mkdir()
+
+    FileStore(FileSystemStorage(tmp_path / "root"), "one/").publish("two/sitemap.xml", b"data")
+
+    assert steps == ["sync root", "sync one", "sync file", "rename", "sync two"]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_a_disk_that_fails_for_the_directory_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    store = FileStore(FileSystemStorage(tmp_path))
+    store.publish(NAME, b"old")
+    fail_for_directories(monkeypatch, number)
+
+    with pytest.raises(OSError, match=os.strerror(number)):
+        store.publish(NAME, b"new")
+
+
+def test_a_system_that_cannot_sync_a_directory_is_no_hindrance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FileStore(FileSystemStorage(tmp_path))
+    fail_for_directories(monkeypatch, errno.EINVAL)
+
+    store.publish(NAME, b"new")
+
+    assert store.read(NAME) == b"new"
+
+
+def fail_for_directories(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    fsync = os.fsync
+
+    def failing(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(number, os.strerror(number))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", failing)
+
+
+def test_all_new_directories_have_the_permissions_of_the_storage(tmp_path: Path) -> None:
+    storage = FileSystemStorage(tmp_path, directory_permissions_mode=0o2750)
+
+    FileStore(storage, "one/").publish(NAME, b"data")
+
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("one", "one/example.com")] == [0o2750] * 2
+
+
+@pytest.fixture
+def another_group(tmp_path: Path) -> int:
+    """Give the directory of the storage to a group that new files do not have by themselves."""
+    (tmp_path / "example.com").mkdir()
+    groups = [1] if os.geteuid() == 0 else [group for group in os.getgroups() if group != os.getegid()]
+    if not groups:
+        pytest.skip("the user of this process is in one group alone")
+    os.chown(tmp_path, -1, groups[0])
+    return groups[0]
+
+
+def test_a_file_has_the_group_of_the_storage(tmp_path: Path, another_group: int) -> None:
+    FileStore(FileSystemStorage(tmp_path)).publish(NAME, b"data")
+
+    assert (tmp_path / NAME).stat().st_gid == another_group
+
+
+@pytest.mark.usefixtures("another_group")
+def test_a_group_that_this_user_may_not_give_is_no_hindrance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*args: Any) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    store = FileStore(FileSystemStorage(tmp_path))
+    monkeypatch.setattr(os, "chown", refused)
+
+    store.publish(NAME, b"data")
+
+    assert store.read(NAME) == b"data"
+
+
+def test_the_directory_of_a_site_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "root" / "example.com").symlink_to("../elsewhere")
+    store = FileStore(FileSystemStorage(tmp_path / "root"))
+
+    for data in (b"old", b"new"):
+        store.publish(NAME, data)
+
+    assert (tmp_path / "root" / "example.com").is_symlink()
+    assert file_names(tmp_path / "elsewhere") == ["sitemap-products-1.xml.gz"]
+    assert store.read(NAME) == b"new"
+    assert store.list("example.com") == {"sitemap-products-1.xml.gz"}
+
+
+def test_a_file_that_is_a_link_is_replaced_and_not_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "example.com").mkdir()
+    (tmp_path / "other").write_bytes(b"other")
+    (tmp_path / NAME).symlink_to("../other")
 
     FileStore(FileSystemStorage(tmp_path)).publish(NAME, b"data")
 
-    assert done == ["fsync", "rename", "fsync"]
+    assert (tmp_path / NAME).read_bytes() == b"data"
+    assert (tmp_path / "other").read_bytes() == b"other"
 
 
 @pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])
@@ -131,6 +256,239 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(
 
     assert store.read(NAME) == b"old"
     assert file_names(tmp_path) == [NAME]
+
+
+def test_a_file_that_does_not_fit_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
+    store = FileStore(FileSystemStorage(tmp_path))
+    store.publish(NAME, b"old")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            store.publish(NAME, bytes(200_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert store.read(NAME) == b"old"
+    assert file_names(tmp_path) == [NAME]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+
+import django
+from django.conf import settings
+from django.core.files.storage import FileSystemStorage
+
+settings.configure()
+django.setup()
+from sitemaps_plus.errors import MissingExtra
+from sitemaps_plus.stores.files import FileStore
+
+setattr(os if sys.argv[3] == "fsync" else Path, sys.argv[3], lambda *args: os.kill(os.getpid(), signal.SIGKILL))
+FileStore(FileSystemStorage(sys.argv[1])).publish(sys.argv[2], b"new")
+"""
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_what_a_killed_process_leaves_is_swept_and_was_never_listed(tmp_path: Path, step: str) -> None:
+    store = FileStore(FileSystemStorage(tmp_path))
+    store.publish(NAME, b"old")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path, NAME, step], env=environment, check=False)
+
+    assert done.returncode == -signal.SIGKILL
+    assert len(file_names(tmp_path)) == 2
+    assert store.list("example.com") == {"sitemap-products-1.xml.gz"}
+    assert store.read(NAME) == b"old"
+    store.sweep("example.com")
+    assert file_names(tmp_path) == [NAME]
+
+
+@pytest.mark.parametrize("name", [".htaccess", ".sitemap", ".sitemap.conf", ".site.map.abcdefgh", "sitemap.xml.new"])
+def test_what_others_have_put_there_is_not_swept(tmp_path: Path, name: str) -> None:
+    store = FileStore(FileSystemStorage(tmp_path))
+    store.publish(f"example.com/{name}", b"data")
+
+    store.sweep("example.com")
+
+    assert file_names(tmp_path) == [f"example.com/{name}"]
+
+
+class Killed(BaseException):
+    """Ends a test's process, as far as the storage can see."""
+
+
+class Mortal(InMemoryStorage):
+    """A storage that cannot overwrite, and whose user is killed before, in or after one of its operations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: int | None = None
+
+    def _step(self) -> None:
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                self.left = None
+                raise Killed
+
+    def _save(self, name: str, content: File) -> str:
+        self._step()
+        data = content.read()
+        if data:
+            super()._save(name, ContentFile(data[: len(data) // 2]))
+            self._step()
+            super().delete(name)
+        return super()._save(name, ContentFile(data))
+
+    def delete(self, name: str) -> None:
+        self._step()
+        super().delete(name)
+
+
+NEW = b"the new file, longer than the old one"
+
+
+# As many as there are, and one more that is not reached.
+@pytest.mark.parametrize("before", [None, b"the old file"])
+@pytest.mark.parametrize("steps_done", range(7))
+def test_wherever_a_write_to_a_storage_that_cannot_overwrite_breaks_off_a_whole_file_is_left(
+    before: bytes | None, steps_done: int
+) -> None:
+    storage = Mortal()
+    store = FileStore(storage)
+    if before is not None:
+        store.publish(NAME, before)
+    storage.left = steps_done
+    with suppress(Killed):
+        store.publish(NAME, NEW)
+    was_killed, storage.left = storage.left is None, None
+
+    store.sweep("example.com")
+
+    # A first file that was half saved can be told from a whole one by its content alone.
+    assert store.read(NAME) in ((before, NEW) if before else (None, NEW, NEW[: len(NEW) // 2]))
+    assert was_killed is (steps_done < (6 if before else 2))
+    left = store._names("example.com")
+    assert left <= {"sitemap-products-1.xml.gz"}
+    store.publish(NAME, NEW)
+    assert store.read(NAME) == NEW
+    assert store._names("example.com") == {"sitemap-products-1.xml.gz"}
+
+
+@pytest.mark.parametrize("steps_done", range(6))
+def test_whoever_reads_while_a_storage_that_cannot_overwrite_has_no_file_gets_the_copy(steps_done: int) -> None:
+    storage = Mortal()
+    store = FileStore(storage)
+    store.publish(NAME, b"the old file")
+    storage.left = steps_done
+
+    with pytest.raises(Killed):
+        store.publish(NAME, NEW)
+
+    # Half saved, at the fourth step, is what the storage shows of the file while it takes it.
+    assert store.read(NAME) == (b"the old file" if steps_done < 3 else NEW[: len(NEW) // 2] if steps_done == 4 else NEW)
+    assert store.list("example.com") <= {"sitemap-products-1.xml.gz"}
+
+
+def test_a_reader_that_comes_between_gets_the_file_that_has_been_completed_meanwhile() -> None:
+    class Slow(InMemoryStorage):
+        def _open(self, name: str, mode: str = "rb") -> File:
+            if not self.exists(NAME):
+                # The writer goes on between the two questions of the reader.
+                self.save(NAME, ContentFile(b"new"))
+                self.delete(f"{NAME}.new")
+                raise FileNotFoundError(name)
+            return super()._open(name, mode)
+
+        def get_available_name(self, name: str, max_length: int | None = None) -> str:
+            return f"{name}_1" if name.endswith(".new") else super().get_available_name(name, max_length)
+
+    storage = Slow()
+    storage.save("example.com/x", ContentFile(b""))
+
+    assert FileStore(storage).read(NAME) == b"new"
+
+
+def test_what_is_removed_does_not_come_back() -> None:
+    storage = Mortal()
+    store = FileStore(storage)
+    store.publish(NAME, b"the old file")
+    storage.left = 3
+    with pytest.raises(Killed):
+        store.publish(NAME, NEW)
+
+    store.remove(NAME)
+    store.sweep("example.com")
+
+    assert store.read(NAME) is None
+    assert store.list("example.com") == set()
+
+
+def test_the_names_in_a_directory_are_listed(storage: Storage) -> None:
+    store = FileStore(storage, "sitemaps/")
+    for name in (NAME, "example.com/sitemap.xml", "example.com/deeper/sitemap.xml", "example.org/sitemap.xml"):
+        store.publish(name, b"data")
+
+    assert store.list("example.com") == {"sitemap-products-1.xml.gz", "sitemap.xml"}
+    assert store.list("example.net") == set()
+
+
+def test_sweeping_a_directory_that_is_not_there_is_no_error(storage: Storage) -> None:
+    FileStore(storage).sweep("example.com")
+
+    assert FileStore(storage).list("example.com") == set()
+
+
+def test_a_storage_that_cannot_list_says_so_and_is_not_swept() -> None:
+    class Listless(InMemoryStorage):
+        def listdir(self, path: str) -> Any:
+            return Storage.listdir(self, path)
+
+    store = FileStore(Listless())
+    store.publish(NAME, b"data")
+
+    store.sweep("example.com")
+
+    assert store.list("example.com") is None
+    assert store.read(NAME) == b"data"
+
+
+@pytest.mark.parametrize("data", [b"", b"dat", b"data!", b"Data"])
+def test_only_equal_bytes_are_held(storage: Storage, data: bytes) -> None:
+    store = FileStore(storage)
+    store.publish(NAME, b"data")
+
+    assert store.holds(NAME, b"data")
+    assert not store.holds(NAME, data)
+    assert not store.holds("example.com/other", data)
+
+
+class Failing(InMemoryStorage):
+    """A storage whose files cannot be read, with an error of its own."""
+
+    def _open(self, name: str, mode: str = "rb") -> File:
+        raise ConnectionError("reset by peer")
+
+
+def test_what_cannot_be_read_is_not_held() -> None:
+    store = FileStore(Failing())
+    store.publish(NAME, b"data")
+
+    assert not store.holds(NAME, b"data")
+
+
+def test_the_error_of_a_storage_counts_only_for_a_file_that_is_there() -> None:
+    store = FileStore(Failing())
+    store.publish(NAME, b"data")
+
+    with pytest.raises(ConnectionError, match="reset by peer"):
+        store.read(NAME)
+    assert store.read("example.com/other") is None
 
 
 def test_a_storage_that_cannot_overwrite_keeps_the_old_file_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,6 +538,20 @@ def test_the_store_is_the_storage_of_the_setting(settings: Any, tmp_path: Path) 
 
     assert (tmp_path / NAME).read_bytes() == b"data"
     assert get_store().where(NAME) == str(tmp_path / NAME)
+
+
+def test_without_its_packages_the_storage_for_s3_names_the_extra(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = "sitemaps_plus.stores.s3.SitemapS3Storage"
+    settings.STORAGES = {**settings.STORAGES, "sitemaps": {"BACKEND": backend}}
+    monkeypatch.delitem(sys.modules, "sitemaps_plus.stores.s3", raising=False)
+    monkeypatch.setitem(sys.modules, "storages.backends.s3", None)
+
+    with pytest.raises(InvalidStorageError, match=re.escape('pip install "django-sitemaps-plus[s3]"')) as caught:
+        get_store()
+
+    assert isinstance(caught.value.__cause__, MissingExtra)
 
 
 def test_without_a_storage_of_its_own_the_default_one_has_a_folder(settings: Any, tmp_path: Path) -> None:

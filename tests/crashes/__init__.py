@@ -1,0 +1,1 @@
+"""A project whose builds are killed, stopped and starved at any moment."""

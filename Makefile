@@ -7,13 +7,14 @@ BENCH := .venv-bench-$(notdir $(PYTHON))
 MANAGE := $(DEMO)/python example_project/manage.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test bench lint clean
+.PHONY: help demo serve test bench bench-serving lint clean
 
 help:
 	@echo "make demo    load 234,908 places, build their sitemaps, check them and show one URL of each kind"
 	@echo "make serve   serve the example on http://127.0.0.1:8000/ (after make demo)"
 	@echo "make test    run the tests on SQLite, but for those of the example (tox -e example)"
 	@echo "make bench   measure beside Django's sitemaps and others for an hour; benchmarks/README.md has shorter ways"
+	@echo "make bench-serving    measure what an answer costs, in minutes"
 	@echo "make lint    check style, templates, types and layers"
 	@echo "make clean   remove what the other targets made"
 
@@ -33,6 +34,9 @@ test: .venv/ready
 bench: $(BENCH)/ready
 	-$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --group bench --group peers
 	$(BENCH)/bin/python benchmarks/run.py $(ARGS)
+
+bench-serving: $(BENCH)/ready
+	$(BENCH)/bin/python benchmarks/serving.py $(ARGS)
 
 lint: .venv/ready
 	$(TEST)/ruff check

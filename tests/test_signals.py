@@ -493,6 +493,8 @@ def recipe(request: Any) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("recipe", ["Mail when rows are left out"], indirect=True)
 def test_the_recipe_sends_one_mail_for_many_rows(recipe: Any, settings: Any, mailoutbox: list[Any]) -> None:
     settings.MANAGERS = ["manager@example.com"] if VERSION >= (6, 0) else [("Manager", "manager@example.com")]
+    if VERSION >= (6, 1):
+        settings.MAILERS = {"default": {"BACKEND": "django.core.mail.backends.locmem.EmailBackend"}}
     register("products", Bad)
     make_products(25)
 

@@ -117,6 +117,11 @@ class PublishedSet:
         old = [page for page in changed if page.number in known.pages]
         is_growing = sum(page.urls for page in entries.values()) >= known.urls
         old = old[::-1] if is_growing or ready.plan.section.paged_by == "key" else old
+        # A build that broke off may have left one that lacks a page which others have given rows to.
+        is_lacking = bool(new) or "" in (
+            self.manifest.indexes.get(f"sitemap-{label}"),
+            self.manifest.indexes.get("sitemap"),
+        )
         if changed:
             self._announce(label, old)
         for page in reversed(new):
@@ -125,7 +130,7 @@ class PublishedSet:
             # Known from here on, whatever comes: a later index of the site is made of what is known.
             known.pages.update({page.number: entries[page.number] for page in new})
             self.file.write(self.manifest)
-        if new and old:
+        if is_lacking and old:
             # Before a page gives up its rows, the page that has them now can be found.
             here = {**entries, **{page.number: known.pages[page.number] for page in old}}
             both = SectionEntry(pages={**known.pages, **here}, base=base_of(ready.plan.section))
@@ -154,6 +159,10 @@ class PublishedSet:
             self._publish_index(f"sitemap-{label}", None)
         items = list(self._all_items({}))
         place = self._publish_index("sitemap", make_index(items) if items else None)
+        for label, section in self.manifest.sections.items():
+            if self.manifest.indexes.get(f"sitemap-{label}") == "":
+                # Of a build that broke off: it may list what is removed now.
+                self._publish_index(f"sitemap-{label}", self._index(label, section))
         self._retire_unlisted()
         self._remove_retired(0 if prune else get_settings().GRACE_PERIOD)
         self.file.write(self.manifest)
@@ -262,7 +271,8 @@ class PublishedSet:
             is_doubted = self.manifest.indexes.get(name) in (None, "", document.digest)
             if not is_doubted:
                 self.manifest.indexes[name] = ""
-                self.file.write(self.manifest)
+            # What an index lists is known: the next one is made of what is known, and must not lose it.
+            self.file.write(self.manifest)
             for file, data in zip(files, (document.gzipped, b"".join(document.chunks())), strict=True):
                 if self._publish_file(file, data, is_doubted=is_doubted):
                     self.changed[f"{self._base}{file}"] = None

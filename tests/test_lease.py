@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from django.db import OperationalError, connection, connections, transaction
@@ -21,6 +20,7 @@ from django.utils import timezone
 
 from clock import Clock
 from samples import SITE
+from shared_database import shared_database
 from sitemaps_plus import lease
 from sitemaps_plus.addresses import Origin
 from sitemaps_plus.errors import BuildLocked, LeaseLost, Stopped
@@ -38,6 +38,7 @@ PROCESS = """
 import sys, django
 django.setup()
 from samples import SITE
+from shared_database import shared_database
 from sitemaps_plus.errors import BuildLocked
 from sitemaps_plus.lease import hold
 
@@ -54,22 +55,8 @@ except BuildLocked as error:
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[str]:
-    """Give the address of a database that threads and processes share: a server's own, or SQLite's in a file."""
-    if connection.vendor != "sqlite":
-        known = connection.settings_dict
-        scheme = {"postgresql": "postgres", "mysql": "mysql"}[connection.vendor]
-        user = f"{quote(known['USER'])}:{quote(known['PASSWORD'] or '')}".rstrip(":")
-        yield f"{scheme}://{user}@{known['HOST']}:{known['PORT']}/{known['NAME']}"
-        return
-    in_memory, known = connections["default"], connections.databases["default"]
-    file = tmp_path / "shared.sqlite3"
-    connections.databases["default"] = {**known, "NAME": file}
-    connections["default"] = connections.create_connection("default")
-    with connections["default"].schema_editor() as editor:
-        editor.create_model(Build)
-    yield f"sqlite:///{file}"
-    connections["default"].close()
-    connections.databases["default"], connections["default"] = known, in_memory
+    with shared_database(tmp_path, Build) as address:
+        yield address
 
 
 @pytest.fixture

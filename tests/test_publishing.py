@@ -205,6 +205,74 @@ def test_what_breaks_off_anywhere_loses_no_row_and_the_next_build_completes_it(
     built.assert_as_fresh()
 
 
+class Killed(BaseException):
+    """Ends a build as SIGKILL does: nothing of it goes on."""
+
+
+def killed_before(name: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
+    """Build up to the first publication of that file."""
+    publish = FileStore.publish
+
+    def die(self: FileStore, path: str, data: bytes) -> None:
+        if path.endswith(f"/{name}"):
+            raise Killed
+        publish(self, path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileStore, "publish", die)
+        with pytest.raises(Killed):
+            build(**options)
+
+
+@pytest.mark.parametrize("name", ["sitemap-products.xml.gz", "sitemap.xml.gz", "sitemap.xml"])
+def test_what_a_killed_build_left_out_of_an_index_is_in_it_before_a_page_gives_up_rows(
+    built: BuiltSet, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    stable = split_and_change()
+    killed_before(name, monkeypatch)
+
+    with after_each_publication(lambda _: assert_whole(built, stable)):
+        assert build().is_complete
+
+    assert built.rows() == slugs()
+
+
+def test_pages_that_a_killed_build_retired_stay_while_an_index_lists_them(
+    built: BuiltSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("more", type("More", (Products,), {"queryset": Product.objects.all()}))
+    assert build().is_complete
+    spaced([1.5])
+    killed_before("sitemap-products.xml", monkeypatch, repack=True)
+
+    with after_each_publication(lambda _: assert_whole(built, set())):
+        assert build(["more"], prune=True).is_complete
+
+    assert not built.path("sitemap-products-1.xml.gz").exists()
+
+
+def test_no_index_lists_a_page_that_the_manifest_does_not_know(
+    built: BuiltSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish, last = FileStore.publish, built.manifest.read_bytes()
+    refused = []
+
+    def fail(self: FileStore, name: str, data: bytes) -> None:
+        # The first time says that files are about to change; the next build starts from what that one says.
+        if name.endswith(MANIFEST) and built.manifest.read_bytes() != last:
+            refused.append(name)
+            raise OSError("the disk is full")
+        publish(self, name, data)
+
+    split_and_change()
+    monkeypatch.setattr(FileStore, "publish", fail)
+    assert not build().is_complete
+
+    assert len(refused) > 1
+    pages = json.loads(built.manifest.read_bytes())["sections"]["products"]["pages"]
+    assert {int(path.rpartition("-")[2].partition(".")[0]) for path in built.listed()} <= {int(page) for page in pages}
+
+
 def test_a_stop_between_pages_leaves_a_whole_set_that_the_next_build_completes(built: BuiltSet) -> None:
     stable = split_and_change()
     seen = []

@@ -3,9 +3,11 @@
 import errno
 import json
 import os
+import re
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -41,6 +43,10 @@ def start(args: list[str], notes: str, **how: Any) -> int:
         for handle, name in ((0, os.devnull), (1, f"{notes}.out"), (2, f"{notes}.err")):
             os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), handle)
         status = build(args, Path(f"{notes}.steps"), **how)
+    except Exception:
+        # As Python ends what nobody catches.
+        traceback.print_exc()
+        status = 1
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -64,7 +70,7 @@ def build(
 ) -> int:
     """Run the command; let the disk be full at `room` bytes.
 
-    The build sends itself a signal at the step of the number `at`, or at the first one that begins so.
+    The build sends itself a signal at the step of the number `at`, or at the first one of that kind.
     """
     if files is not None:
         settings.STORAGES["sitemaps"]["OPTIONS"]["location"] = files
@@ -99,9 +105,36 @@ class Steps:
     def __call__(self, what: str) -> None:
         self._count += 1
         os.write(self._notes, f"{what}\n".encode())
-        if self._count == self._at or (isinstance(self._at, str) and what.startswith(self._at)):
+        if self._at in (self._count, kind_of(what)):
             self._at = 0
             os.kill(os.getpid(), self._send)
+
+
+KINDS = (
+    *(f"{what} {name}" for what in ("open", "replace") for name in ("page", "index", "site index", "manifest")),
+    "fsync",
+    "remove page",
+    "INSERT",
+    "UPDATE",
+)
+"""The kinds of what a build does to files and to the database."""
+
+NAMES = {
+    "manifest": r"sitemaps-.*",
+    "page": r"sitemap-[a-z-]+-\d+\..*",
+    "index": r"sitemap-.*",
+    "site index": r"sitemap\..*",
+}
+
+
+def kind_of(step: str) -> str:
+    """Return which of ``KINDS`` a step is, or else what it does."""
+    what, _, where = step.partition(" ")
+    if "/" not in where and what != "remove":
+        return what
+    # A temporary file begins with a dot.
+    name = Path(where).name.lstrip(".")
+    return f"{what} {next((kind for kind, pattern in NAMES.items() if re.match(pattern, name)), 'other')}"
 
 
 def watch(step: Callable[[str], None], places: list[str]) -> None:

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, get_args
 
-from django.db import router, transaction
+from django.db import connections
 from django.utils import timezone
 
 from sitemaps_plus.assembly import Assembly
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.due import Reason, rows_of, unlisted, why_due
-from sitemaps_plus.errors import BuildLocked, LeaseLost, NoOrigin, PageNotFound, SitemapError, Stopped
+from sitemaps_plus.due import rows_of
+from sitemaps_plus.errors import BuildLocked, LeaseLost, NoOrigin, SitemapError, Stopped
+from sitemaps_plus.examination import due_check
 from sitemaps_plus.guard import Shape, merge, why_not
 from sitemaps_plus.lease import Lease, hold
-from sitemaps_plus.models import Build, SitemapPage
-from sitemaps_plus.origin import SiteOrigin, get_sites
+from sitemaps_plus.models import Build
+from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import neutral
 from sitemaps_plus.paging import refresh
-from sitemaps_plus.plans import Page, Plan
+from sitemaps_plus.plans import active
 from sitemaps_plus.publishing import PublishedSet, Ready
-from sitemaps_plus.registry import registry
 from sitemaps_plus.reports import Report
+from sitemaps_plus.results import BuildResult, SectionResult
+from sitemaps_plus.scope import chosen_labels, chosen_sites
 from sitemaps_plus.sections import Section, get_section
-from sitemaps_plus.serving import serve
 from sitemaps_plus.signals import published
-from sitemaps_plus.sources import Wanted
 from sitemaps_plus.stores.cache import get_cache
 from sitemaps_plus.stores.files import get_store, site_directory
 from sitemaps_plus.stores.manifest import SectionEntry
 from sitemaps_plus.stores.staging import Staging, stage
+from sitemaps_plus.warming import warm
 from sitemaps_plus.workers import Crew, Here, Renderer, Task, WorkerError, declaration, make_crew
 
 logger = logging.getLogger("sitemaps_plus")
@@ -45,68 +46,7 @@ Progress = Callable[[str, int, int], None]
 
 IfLocked = Literal["fail", "wait", "skip"]
 
-
-@dataclass(slots=True, kw_only=True)
-class SectionResult:
-    """What became of one section of one site."""
-
-    site: str
-    label: str
-    pages: int = 0
-    """Pages that are listed."""
-    rendered: int = 0
-    """Pages that were made, and perhaps found unchanged."""
-    skipped: int = 0
-    """Pages that are as they were."""
-    written: int = 0
-    """Pages whose files were replaced."""
-    numbers: list[int] = field(default_factory=list)
-    """The pages that are listed."""
-    urls: int = 0
-    bytes: int = 0
-    """Uncompressed."""
-    left_out: int = 0
-    """Rows that are on no page, also of pages that were not made now."""
-    report: Report
-    """What was left out of the pages that were made now."""
-    error: str | None = None
-    """Why the section was not published; its files stay as they were."""
-    is_held_back: bool = False
-    """Whether only ``allow_shrink`` is missing."""
-
-
-@dataclass(slots=True, kw_only=True)
-class BuildResult:
-    """What a build did."""
-
-    sections: list[SectionResult] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    """What failed beside the sections: an index, a site."""
-    indexes: list[str] = field(default_factory=list)
-    """Where the index of each site is."""
-    locked: list[str] = field(default_factory=list)
-    """The sites that another build was building."""
-    is_stopped: bool = False
-    """Whether the build was asked to stop before it was through."""
-    seconds: float = 0.0
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything was published."""
-        is_through = not (self.errors or self.locked or self.is_stopped)
-        return is_through and all(section.error is None for section in self.sections)
-
-
-class Due(NamedTuple):
-    """A page that a build would render or take out of the index, and why."""
-
-    site: str
-    label: str
-    number: int
-    """0 for an index."""
-    reason: str
-    is_stale: bool
-    """False where the published page may well be what rendering would give."""
+_DISK = (errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.EPERM, errno.EROFS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +86,9 @@ def build(
     more than one of `workers`, so many processes render pages; 0 means one for each core. `warm_cache` puts what was
     published into the cache, so that no request renders.
     """
-    labels = _known(labels)
+    labels = chosen_labels(labels)
+    if if_locked not in get_args(IfLocked):
+        raise ValueError(f"if_locked is {if_locked!r}, not one of {', '.join(get_args(IfLocked))}.")
     started = time.monotonic()
     result = BuildResult()
     options = _Options(
@@ -159,8 +101,13 @@ def build(
         is_stopped=is_stopped or _never,
     )
     with neutral(), make_crew(workers) as crew:
+        if not labels and not allow_shrink:
+            raise SitemapError(
+                "No sitemap is registered, so there is nothing to build, and what is published stays. Register a Sitemap "
+                "class in the sitemaps.py of an app in INSTALLED_APPS."
+            )
         # All sites before the first is built: a host that is unusable is found before anything is published.
-        for site in _chosen(sites, partial(_unusable, result)):
+        for site in chosen_sites(sites, partial(_unusable, result)):
             if result.is_stopped:
                 break
             try:
@@ -176,64 +123,19 @@ def build(
             except Stopped:
                 result.is_stopped = True
                 break
+            except SitemapError as error:
+                _log(error, "The site %s cannot be built", site.domain)
+                result.errors.append(f"site {site.domain}: {_said(error)}")
+                continue
+            if lease.is_lost:
+                result.errors.append(
+                    f"site {site.domain}: Another build took over before this one had ended; build again, as the files "
+                    "may be of either."
+                )
             if warm_cache and not result.is_stopped:
-                _warm(site, result)
+                result.errors += warm(site, [done for done in result.sections if done.site == site.domain])
     result.seconds = time.monotonic() - started
     return result
-
-
-def examine(labels: Sequence[str] = (), *, sites: Sequence[str] = (), full: bool = False) -> Iterator[Due]:
-    """Yield the pages that a build would render, or take out of the index, and why; nothing is written.
-
-    Raises as `build` does; a section that cannot be planned raises its error.
-    """
-    labels = _known(labels)
-    with neutral():
-        for site in _chosen(sites, None):
-            known = PublishedSet.open(site, get_store(), is_ours=False)
-            for label in labels:
-                yield from _examined(site, label, known.manifest.section(label), full=full)
-            for label, reason in known.stale_indexes(labels):
-                yield Due(site.domain, label, 0, reason, is_stale=True)
-
-
-def _examined(site: SiteOrigin, label: str, entry: SectionEntry, *, full: bool) -> Iterator[Due]:
-    with _planned_for_now(get_section(label, site)) as plan:
-        found = [
-            Due(site.domain, label, page.number, *reason)
-            for page, reason in _all_due(plan, entry, full=full, is_strict=get_settings().STRICT)
-        ]
-        gone = "it has no URLs any more"
-        found += [Due(site.domain, label, number, gone, is_stale=True) for number in unlisted(plan, entry)]
-    yield from found
-
-
-def _all_due(plan: Plan, entry: SectionEntry, *, full: bool, is_strict: bool) -> Iterator[tuple[Page, Reason]]:
-    check = _due_check(plan.section, entry, full=full, is_strict=is_strict)
-    for page in plan.pages:
-        if reason := check(plan, page):
-            yield page, reason
-
-
-def _due_check(
-    section: Section, entry: SectionEntry, *, full: bool, is_strict: bool, rows: str | None = None
-) -> Callable[[Plan, Page], Reason | None]:
-    rows = rows_of(section) if rows is None else rows
-    now = timezone.now()
-
-    def check(plan: Plan, page: Page) -> Reason | None:
-        reason = why_due(plan, page, entry, rows, is_strict=is_strict, now=now)
-        return reason or (Reason("all are rendered", is_stale=False) if full and plan.is_listed(page) else None)
-
-    return check
-
-
-@contextmanager
-def _planned_for_now(section: Section) -> Iterator[Plan]:
-    """Give the plan as it would be now, and leave the stored one as it is."""
-    with transaction.atomic(using=router.db_for_write(SitemapPage)):
-        yield refresh(section, force=True)
-        transaction.set_rollback(True, using=router.db_for_write(SitemapPage))
 
 
 class _SiteBuild:
@@ -251,12 +153,15 @@ class _SiteBuild:
     def run(self, labels: Sequence[str]) -> None:
         try:
             self.set = PublishedSet.open(self.site, get_store())
+            self.set.is_verified = self.options.full
         except Exception as error:
             self._failed(error, "The published set of %s cannot be built upon", f"site {self.site.domain}")
             return
         try:
             for label in labels:
                 self._section(label)
+            # The index is for who has the lease now.
+            self.lease.keep(now=True)
         except Stopped:
             # What was published so far gets into the index.
             self.result.is_stopped = True
@@ -267,12 +172,29 @@ class _SiteBuild:
             self._tell()
             return
         try:
-            place = self.set.finish(prune=self.options.prune)
+            place = self.set.finish(prune=self.options.prune, keeps_unregistered=not self._may_drop_unregistered())
             if place:
                 self.result.indexes.append(place)
         except Exception as error:
             self._failed(error, "The index of %s could not be built", f"index of {self.site.domain}")
         self._tell()
+
+    def _may_drop_unregistered(self) -> bool:
+        """Say which sections leave the index because nobody registers them, and whether they may."""
+        gone, most = self.set.unregistered, get_settings().MAX_SHRINK
+        total = sum(section.urls for section in self.set.manifest.sections.values())
+        if not gone:
+            return True
+        what = f"{', '.join(gone)} with {sum(gone.values()):,} of {total:,} URLs"
+        if self.options.allow_shrink or sum(gone.values()) <= total * most:
+            logger.warning("Not registered any more, and taken out of the index of %s: %s", self.site.domain, what)
+            return True
+        error = SitemapError(
+            f"Not registered any more: {what}. They stay in the index. If that is meant, take them out with "
+            "--allow-shrink. If not, look at INSTALLED_APPS, and at what registers them."
+        )
+        self._failed(error, "Sections of %s are missing", f"site {self.site.domain}")
+        return False
 
     def _failed(self, error: Exception, text: str, what: str) -> None:
         _log(error, text, self.site.domain)
@@ -299,12 +221,21 @@ class _SiteBuild:
             # What live pages show follows at once.
             get_cache().look_again([label, ""])
         except (Stopped, LeaseLost) as error:
-            done.error = _said(error)
+            self._stays(done, error)
+            done.is_stopped = isinstance(error, Stopped)
             raise
         except Exception as error:
             _log(error, "Sitemap section %s of %s could not be built", label, self.site.domain)
-            done.error = _said(error)
+            self._stays(done, error)
             self.lease.result = Build.Result.FAILED
+            _close_broken_connections()
+
+    def _stays(self, done: SectionResult, error: Exception) -> None:
+        """Note the error, and what is listed all the same."""
+        done.error = _said(error)
+        pages = self.set.manifest.section(done.label).pages
+        done.pages, done.numbers = len(pages), list(pages)
+        done.urls, done.bytes = sum(page.urls for page in pages.values()), sum(page.bytes for page in pages.values())
 
     def _pause(self) -> None:
         """Say that the build lives, and end it where that is wanted: between two pages."""
@@ -316,7 +247,9 @@ class _SiteBuild:
         """Render the pages that are due to the staging area and return what came of them."""
         is_strict = get_settings().STRICT if self.options.strict is None else self.options.strict
         entry = self.set.manifest.section(section.label)
-        check = _due_check(section, entry, full=self.options.full, is_strict=is_strict, rows=rows)
+        # The database knows what a lost manifest would.
+        self.urls_before = sum(record.urls or 0 for record in active(section) if record.built_digest)
+        check = due_check(section, entry, full=self.options.full, is_strict=is_strict, rows=rows)
         assembly = Assembly(refresh(section, force=True, repack=self.options.repack), check)
         here = Here(section)
         try:
@@ -402,7 +335,7 @@ class _SiteBuild:
             return
         reason = why_not(
             # News come and go.
-            urls_before=0 if section.is_windowed else entry.urls,
+            urls_before=0 if section.is_windowed else entry.urls or self.urls_before,
             urls_now=done.urls,
             shape_before=_merged(page.shape for page in entry.pages.values()),
             shape_now=_merged(shapes),
@@ -422,53 +355,22 @@ def _merged(shapes: Iterable[dict[str, Any]]) -> Shape:
     return merge(Shape.from_json(shape) for shape in shapes if shape)
 
 
-def _known(labels: Sequence[str]) -> Sequence[str]:
-    for label in labels:
-        registry[label]
-    return tuple(dict.fromkeys(labels)) or tuple(registry)
-
-
-def _chosen(names: Sequence[str], unusable: Callable[[NoOrigin], None] | None) -> list[SiteOrigin]:
-    """Return the sites of those names, ids or domains; all without any."""
-    sites = list(get_sites(unusable))
-    known = {name: site for site in sites for name in (str(site.id), site.domain)}
-    if missing := [name for name in names if name not in known]:
-        there = ", ".join(f"{site.id} ({site.domain})" for site in sites)
-        raise NoOrigin(f"There is no site {missing[0]!r}. Name one of these by its id or its domain: {there}.")
-    chosen = {known[name].id for name in names}
-    return [site for site in sites if not names or site.id in chosen]
-
-
 def _wait(options: _Options, notice: str) -> None:
     if options.is_stopped():
         raise Stopped("The build was asked to stop while it waited for another one.")
     options.progress(notice, 0, 0)
 
 
-def _warm(site: SiteOrigin, result: BuildResult) -> None:
-    """Have the cache of live pages filled with what was published; a cache that fails says so in the log."""
-    wanted = [Wanted(site=site)]
-    for section in result.sections:
-        if section.site == site.domain and not section.error and section.urls:
-            wanted.append(Wanted(site=site, label=section.label))
-            wanted += [Wanted(site=site, label=section.label, number=number) for number in section.numbers]
-    for one in wanted:
-        try:
-            serve(one)
-            if not get_cache().has(one.name, one.label):
-                result.errors.append(f"cache of {site.domain}: it does not keep what it is given; the log says why")
-                return
-        except PageNotFound:
-            # What it lists has gone since.
-            continue
-        except Exception as error:
-            _log(error, "The cache could not be filled with %s", one.name)
-            result.errors.append(f"cache of {one.name}: {_said(error)}")
-
-
 def _unusable(result: BuildResult, error: NoOrigin) -> None:
     logger.error("A site cannot be built: %s", error)
     result.errors.append(_said(error))
+
+
+def _close_broken_connections() -> None:
+    """Let the next section have a connection that works."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()
 
 
 def _silent(what: str, done: int, known: int) -> None:
@@ -482,7 +384,9 @@ def _never() -> bool:
 def _log(error: Exception, what: str, *args: object) -> None:
     # Our own errors say what is wrong and what to do; of others a developer wants to see the way there.
     is_ours = error.is_ours if isinstance(error, WorkerError) else isinstance(error, SitemapError)
-    logger.error(f"{what}: %s", *args, error, exc_info=None if is_ours else error)
+    # A full disk, or one that may not be written to, is nobody's mistake in code.
+    is_known = is_ours or (isinstance(error, OSError) and error.errno in _DISK)
+    logger.error(f"{what}: %s", *args, error, exc_info=None if is_known else error)
 
 
 def _said(error: Exception) -> str:

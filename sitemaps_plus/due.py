@@ -37,7 +37,9 @@ def why_due(
         return Reason("it had no usable row", is_stale=False) if record.rows != 0 else None
     known = published.pages.get(page.number)
     if known is None or not record.built_digest:
-        return Reason("it was never built")
+        return Reason(
+            "its file is missing, or what the manifest knew of it" if record.built_digest else "it was never built"
+        )
     if not known.formats:
         return Reason("its file is missing, or was not finished")
     if record.origin and record.origin != section.base:
@@ -53,6 +55,8 @@ def why_due(
         return Reason("only rendering tells whether it changed", is_stale=False)
     if _is_old(section, page, now):
         return Reason("its rows were last read long ago, see MAX_AGE", is_stale=False)
+    if known.raised:
+        return Reason("code of the project raised for a row of it, and may not do so again", is_stale=False)
     if is_strict and (known.left_out or known.dropped):
         return Reason("parts of it were left out", is_stale=False)
     return None

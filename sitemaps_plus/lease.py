@@ -15,7 +15,7 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, connections
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
-from sitemaps_plus.errors import BuildLocked, LeaseLost, Stopped
+from sitemaps_plus.errors import BuildLocked, LeaseLost, SitemapError, Stopped
 from sitemaps_plus.models import Build
 from sitemaps_plus.origin import SiteOrigin
 
@@ -43,6 +43,7 @@ def hold(
 
     "wait" asks again each second, and calls `waiting` each time with who is waited for: an error that it raises ends
     the waiting. The block that raises has failed, or was stopped if that is KeyboardInterrupt, SystemExit or Stopped.
+    Raises SitemapError where the database is locked for too long.
     Where the database refuses writes, or a transaction is open, the block runs without a lease, which is logged.
     """
     lease = Lease(site)
@@ -67,26 +68,30 @@ class Lease:
     def __init__(self, site: SiteOrigin) -> None:
         self.result = Build.Result.DONE
         """What is kept of the build when it has ended."""
+        self.is_lost = False
+        """Whether another build had taken over when this one gave the lease back."""
         self._site = site
         self._name = f"site {site.id}"
         self._using = router.db_for_write(Build)
         self._id = 0
         self._renewed = self._asked = 0.0
 
-    def keep(self) -> None:
+    def keep(self, *, now: bool = False) -> None:
         """Say that the build lives; to be called for every page, and costs a query four times in ``LEASE`` seconds.
+
+        With `now` it is one query in any case.
 
         Raises LeaseLost where another build has taken over, or where the database could not be asked for so long that
         one may have.
         """
-        now = time.monotonic()
-        if not self._id or now - self._asked < LEASE / 4:
+        moment = time.monotonic()
+        if not self._id or (not now and moment - self._asked < LEASE / 4):
             return
-        self._asked = now
+        self._asked = moment
         try:
             is_ours = self._ask(lambda builds: self._ours(builds).update(expires_at=_Now() + timedelta(seconds=LEASE)))
         except (DatabaseError, InterfaceError) as error:
-            if now - self._renewed >= LEASE:
+            if moment - self._renewed >= LEASE:
                 raise LeaseLost(
                     f"The lease of the build of {self._site.domain} could not be renewed for {LEASE} seconds, and "
                     f"another build may have taken over: {error}"
@@ -99,7 +104,7 @@ class Lease:
                 f"Another build of {self._site.domain} has taken over, because this one gave no sign of life for "
                 f"{LEASE} seconds. Build again when that one has ended, if it was of other sections."
             )
-        self._renewed = now
+        self._renewed = moment
 
     def _take(self) -> _Other | None:
         """Take the lease, or return the build that has it."""
@@ -111,6 +116,11 @@ class Lease:
                 raise
             reason = "a transaction is open, and nobody else would see the lease. Build outside of it"
         except (DatabaseError, InterfaceError) as error:
+            if _is_busy(error):
+                raise SitemapError(
+                    f"The build of {self._site.domain} got no lease, because the database was locked for too long: "
+                    f"{error}. Build again when what else writes to it has ended."
+                ) from error
             reason = f"{error} (has migrate been run, and may the database be written to?)"
         logger.warning(
             "The build of %s has no lease, so that two builds at once cannot be told apart: %s.",
@@ -174,6 +184,7 @@ class Lease:
             )
         else:
             if not is_ours:
+                self.is_lost = True
                 logger.warning("Another build of %s took over before this one had ended.", self._site.domain)
 
     def _ours(self, builds: QuerySet[Build]) -> QuerySet[Build]:
@@ -197,6 +208,12 @@ class Lease:
                 if not connection.in_atomic_block and connection.connection and not connection.is_usable():
                     connection.close()
         raise AssertionError("the last time returns or raises")
+
+
+def _is_busy(error: Exception) -> bool:
+    """Return whether the database would have let us write a moment later."""
+    # "database is locked", "lock timeout", "Lock wait timeout exceeded", "deadlock detected".
+    return "lock" in str(error).lower()
 
 
 class _Other(NamedTuple):

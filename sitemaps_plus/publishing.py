@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import time
 import zlib
@@ -15,9 +14,9 @@ from django.urls import get_script_prefix
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.formats import formats, make_format
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.overrides import INDEX, PAGE, find_override
-from sitemaps_plus.packing import pack, unpack
 from sitemaps_plus.pages import Document, base_of, directory, lastmod_of, list_pages, make_index, public_url
 from sitemaps_plus.paging import record_publishing
 from sitemaps_plus.plans import Page, Plan, stored_plan
@@ -27,10 +26,9 @@ from sitemaps_plus.stores.files import FileStore, page_name, site_directory
 from sitemaps_plus.stores.manifest import Manifest, ManifestFile, PageEntry, SectionEntry
 from sitemaps_plus.stores.staging import Staging
 from sitemaps_plus.workers import Outcome
-from sitemaps_plus.writer import NAMESPACE, IndexItem
+from sitemaps_plus.writer import IndexItem
 
 _PAGE = re.compile(r"sitemap-(?P<label>.+)-(?P<number>\d+)\.(?P<form>xml\.gz|xml|txt\.gz)")
-_LOC = re.compile(rb"<loc>([^<]*)</loc>")
 
 Pause = Callable[[], None]
 """Called before each page is replaced; raises where the build has to end there."""
@@ -60,10 +58,14 @@ class PublishedSet:
     manifest: Manifest
     names: set[str] | None
     """Of the files that are there; None where the storage cannot tell."""
+    is_verified: bool = False
+    """Whether the files are read as well, so that a damaged one is replaced; else the manifest is believed."""
     changed: dict[str, None] = field(default_factory=dict)
     """URLs whose content this build has changed."""
     removed: dict[str, None] = field(default_factory=dict)
     """URLs that the index lists no more."""
+    _announced: dict[str, str] = field(default_factory=dict)
+    """The digests of indexes that are about to be replaced, and have not been yet."""
 
     @classmethod
     def open(cls, site: SiteOrigin, store: FileStore, *, is_ours: bool = True) -> PublishedSet:
@@ -93,6 +95,11 @@ class PublishedSet:
                     page.formats = []
         return found
 
+    @property
+    def unregistered(self) -> dict[str, int]:
+        """The sections that are published and not registered any more, and how many URLs each has."""
+        return {label: section.urls for label, section in self.manifest.sections.items() if label not in registry}
+
     def listed_files(self, label: str, number: int) -> list[str]:
         """Return the names of the files of a page."""
         return self._file_names(label, number, formats())
@@ -106,6 +113,8 @@ class PublishedSet:
         label = ready.plan.section.label
         known = self.manifest.section(label)
         entries = self._entries(ready, known)
+        if self.is_verified:
+            self._doubt_damaged(ready, known)
         changed = [page for page in ready.pages if known.digest(page.number) != entries[page.number].digest]
         doubted = {page.number for page in changed if not known.digest(page.number)}
         # Before anything is published: a template of the project may fail, and a disk may have lost a page.
@@ -118,10 +127,7 @@ class PublishedSet:
         is_growing = sum(page.urls for page in entries.values()) >= known.urls
         old = old[::-1] if is_growing or ready.plan.section.paged_by == "key" else old
         # A build that broke off may have left one that lacks a page which others have given rows to.
-        is_lacking = bool(new) or "" in (
-            self.manifest.indexes.get(f"sitemap-{label}"),
-            self.manifest.indexes.get("sitemap"),
-        )
+        is_lacking = bool(new) or self._is_doubted(f"sitemap-{label}") or self._is_doubted("sitemap")
         if changed:
             self._announce(label, old)
         for page in reversed(new):
@@ -151,9 +157,9 @@ class PublishedSet:
             ready.staging.remove(page_name(label, number))
         return len(changed)
 
-    def finish(self, *, prune: bool) -> str | None:
+    def finish(self, *, prune: bool, keeps_unregistered: bool = False) -> str | None:
         """Publish the index of the site, remove what no index has listed for long, and return where the index is."""
-        for label in [label for label in self.manifest.sections if label not in registry]:
+        for label in () if keeps_unregistered else self.unregistered:
             section = self.manifest.sections.pop(label)
             self._retire(label, section, section.pages)
             self._publish_index(f"sitemap-{label}", None)
@@ -182,6 +188,8 @@ class PublishedSet:
             section = sections.get(label) or SectionEntry()
             if not self._is_published(f"sitemap-{label}", self._index(label, section)):
                 yield label, self._why_stale(f"sitemap-{label}", "section")
+        for label in self.unregistered:
+            yield label, "the section is not registered any more"
         items = list(self._all_items(sections))
         if not self._is_published("sitemap", make_index(items) if items else None):
             yield "", self._why_stale("sitemap", "site")
@@ -210,9 +218,27 @@ class PublishedSet:
                 formats=list(formats()),
                 left_out=outcome.report.left_out,
                 dropped=outcome.report.dropped,
+                raised=outcome.report.raised,
                 shape=outcome.shape,
             )
         return entries
+
+    def _doubt_damaged(self, ready: Ready, known: SectionEntry) -> None:
+        """Take back what is known of pages whose files are not what was published."""
+        for page in ready.pages:
+            if page.number in ready.outcomes and known.digest(page.number):
+                data = self._staged(ready, page)
+                if self._is_damaged(self._page_files(ready, page, data)):
+                    known.pages[page.number].formats = []
+
+    def _page_files(self, ready: Ready, page: Page, data: bytes) -> dict[str, bytes]:
+        label = ready.plan.section.label
+        is_written = find_override(PAGE, label) is None
+        names = self.listed_files(label, page.number)
+        return {name: make_format(data, name, is_written=is_written) for name in names}
+
+    def _is_damaged(self, files: dict[str, bytes]) -> bool:
+        return not all(self.store.holds(self._path(name), data) for name, data in files.items())
 
     def _announce(self, label: str, old: Iterable[Page]) -> None:
         """Note that files are about to change: what a killed build has replaced is not taken for what was there."""
@@ -220,17 +246,16 @@ class PublishedSet:
         for page in old:
             known.pages[page.number].formats = []
         for name in (f"sitemap-{label}", "sitemap"):
-            if name in self.manifest.indexes:
+            if digest := self.manifest.indexes.get(name):
+                self._announced[name] = digest
                 self.manifest.indexes[name] = ""
         self.file.write(self.manifest)
 
     def _replace(self, ready: Ready, page: Page, pause: Pause, *, is_doubted: bool) -> None:
         pause()
-        label = ready.plan.section.label
-        data = self._staged(ready, page)
-        base, is_written = base_of(ready.plan.section), find_override(PAGE, label) is None
-        for name in self.listed_files(label, page.number):
-            if self._publish_file(name, make_format(data, name, is_written=is_written), is_doubted=is_doubted):
+        label, base = ready.plan.section.label, base_of(ready.plan.section)
+        for name, data in self._page_files(ready, page, self._staged(ready, page)).items():
+            if self._publish_file(name, data, is_doubted=is_doubted):
                 # Also under the name that the index has: a web server may make the one of the other.
                 self.changed[f"{base}{name}"] = self.changed[f"{base}{self._listed_name(label, page.number)}"] = None
 
@@ -258,14 +283,16 @@ class PublishedSet:
 
     def _publish_index(self, name: str, document: Document | None) -> str | None:
         """Publish an index and return where it is; an index without sitemaps would be invalid, and is removed."""
-        files = (f"{name}.xml.gz", f"{name}.xml")
         if document is None:
-            for file in files:
+            for file in (f"{name}.xml.gz", f"{name}.xml"):
                 if self.store.has(self._path(file)):
                     self.store.remove(self._path(file))
                     self.removed[f"{self._base}{file}"] = None
             self.manifest.indexes.pop(name, None)
             return None
+        if self._announced.get(name):
+            # Nothing has happened to it since.
+            self.manifest.indexes[name] = self._announced.pop(name)
         if not self._is_published(name, document):
             # One of the two may be there.
             is_doubted = self.manifest.indexes.get(name) in (None, "", document.digest)
@@ -273,16 +300,21 @@ class PublishedSet:
                 self.manifest.indexes[name] = ""
             # What an index lists is known: the next one is made of what is known, and must not lose it.
             self.file.write(self.manifest)
-            for file, data in zip(files, (document.gzipped, b"".join(document.chunks())), strict=True):
+            for file, data in _index_files(name, document).items():
                 if self._publish_file(file, data, is_doubted=is_doubted):
                     self.changed[f"{self._base}{file}"] = None
             self.manifest.indexes[name] = document.digest
-        return self.store.where(self._path(files[-1]))
+        return self.store.where(self._path(f"{name}.xml"))
+
+    def _is_doubted(self, name: str) -> bool:
+        """Return whether an earlier build was replacing an index when it broke off."""
+        return self.manifest.indexes.get(name) == "" and name not in self._announced
 
     def _is_published(self, name: str, document: Document | None) -> bool:
         if document is None:
             return name not in self.manifest.indexes
-        return self._is_there(name) and self.manifest.indexes.get(name) == document.digest
+        is_published = self._is_there(name) and self.manifest.indexes.get(name) == document.digest
+        return is_published and not (self.is_verified and self._is_damaged(_index_files(name, document)))
 
     def _why_stale(self, name: str, of: str) -> str:
         is_there = self._is_there(name) and name in self.manifest.indexes
@@ -304,7 +336,7 @@ class PublishedSet:
 
     def _all_items(self, others: dict[str, SectionEntry]) -> Iterator[IndexItem]:
         """Yield what the index of the site lists, with `others` in place of what is known of those sections."""
-        for label in registry:
+        for label in (*registry, *self.unregistered):
             section = others.get(label) or self.manifest.sections.get(label)
             if section is not None:
                 yield from self._items(label, section)
@@ -374,25 +406,5 @@ class PublishedSet:
         return public_url(self.site) or f"{self.site.origin}{directory()}"
 
 
-def formats() -> Sequence[str]:
-    """Return what is made of a page: always ``xml.gz``, first."""
-    return list(dict.fromkeys(("xml.gz", *get_settings().FORMATS)))
-
-
-def make_format(gzipped: bytes, name: str, *, is_written: bool = True) -> bytes:
-    """Return a page as the name of the file says: ``.xml.gz`` as it is, ``.xml``, or ``.txt.gz`` with a URL a line.
-
-    A page that is not `is_written` by the writer may say the same in other ways.
-    """
-    if name.endswith(".xml.gz"):
-        return gzipped
-    document = b"".join(unpack(gzipped))
-    if name.endswith(".xml"):
-        return document
-    found = (html.unescape(loc.decode()) for loc in _LOC.findall(document)) if is_written else _locs(document)
-    return pack((f"{loc}\n".encode() for loc in found), get_settings().GZIP_LEVEL).data
-
-
-def _locs(document: bytes) -> Iterator[str]:
-    for element in ET.fromstring(document).iterfind(f"{{{NAMESPACE}}}url"):  # noqa: S314 - a template of the project
-        yield (element.findtext(f"{{{NAMESPACE}}}loc") or "").strip()
+def _index_files(name: str, document: Document) -> dict[str, bytes]:
+    return {f"{name}.xml.gz": document.gzipped, f"{name}.xml": b"".join(document.chunks())}

@@ -44,6 +44,8 @@ class Report:
         """Optional parts (lastmod, priority ...) that are missing from rows in the page."""
         self.warned = 0
         """Values that were changed or look wrong."""
+        self.raised = 0
+        """Of what was left out or dropped, how much code of the project has raised for: it may work the next time."""
         self.problems: list[Problem] = []
         self._logged: set[tuple[str, str]] = set()
 
@@ -70,6 +72,7 @@ class Report:
         self.left_out += other.left_out
         self.dropped += other.dropped
         self.warned += other.warned
+        self.raised += other.raised
         self.problems += other.problems[: KEPT - len(self.problems)]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -77,6 +80,7 @@ class Report:
         return {**self.__dict__, "_tell": None}
 
     def _note(self, key: object, hook: str, error: Exception) -> Problem:
+        self.raised += not isinstance(error, InvalidEntry)
         code = error.code if isinstance(error, InvalidEntry) else type(error).__name__
         reason = str(error) if isinstance(error, InvalidEntry) else f"{type(error).__name__}: {error}"
         return self._problem(key, hook, code, reason)
@@ -97,7 +101,8 @@ class Report:
         if self.strict:
             raise StrictError(
                 f"Sitemap section {problem.label!r}: {problem.hook} of {problem.key} {what}: {problem.reason}. "
-                'Correct the row, filter it out, or set SITEMAPS_PLUS["STRICT"] to False to serve the rest.'
+                "Correct the row, filter it out, or leave such rows out: without --strict in a build, and with "
+                'SITEMAPS_PLUS["STRICT"] set to False.'
             )
         self._add(problem, what)
 

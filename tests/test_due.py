@@ -17,8 +17,9 @@ from built import BuiltSet, index_names
 from clock import Clock
 from samples import DAY, Products, make_products, section_of
 from sitemaps_plus import NewsSitemap, register, registry
-from sitemaps_plus.build import Due, build, examine
+from sitemaps_plus.build import build
 from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.examination import Due, examine
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.paging import refresh
 from sitemaps_plus.stores.cache import get_cache
@@ -726,10 +727,10 @@ CASES: dict[str, tuple[Callable[[BuiltSet], object], list[int], str]] = {
         [3],
         "no URLs any more",
     ),
-    "a file": (lambda built: _remove(built, "sitemap-products-2.xml.gz"), [2], "it was never built"),
+    "a file": (lambda built: _remove(built, "sitemap-products-2.xml.gz"), [2], "its file is missing"),
     "a format": (lambda built: built.use(FORMATS=["xml"]), [1, 2, 3, 4], "its file is missing"),
     "a hook": (lambda built: _own_hook(), [1, 2, 3, 4], "in another way now"),
-    "the manifest": (lambda built: built.manifest.unlink(), [1, 2, 3, 4], "it was never built"),
+    "the manifest": (lambda built: built.manifest.unlink(), [1, 2, 3, 4], "what the manifest knew of it"),
 }
 
 

@@ -19,7 +19,7 @@ from clock import Clock
 from samples import DAY, Products, make_products, paths
 from sitemaps_plus import Image, NewsSitemap, register, registry
 from sitemaps_plus.build import build
-from sitemaps_plus.publishing import formats, make_format
+from sitemaps_plus.formats import formats, make_format
 from sitemaps_plus.signals import published
 from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.stores.manifest import NAME as MANIFEST

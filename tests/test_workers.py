@@ -190,7 +190,7 @@ def test_a_process_that_dies_fails_its_section_and_the_others_are_built(run: Any
         "SitemapError: The process that rendered page 2 was ended by signal 9 (Killed). The system does that when "
         "memory runs out: use fewer workers, or a smaller `limit`."
     )
-    assert found["deadly"]["pages"] == 1
+    assert (found["deadly"]["rendered"], found["deadly"]["pages"]) == (1, 0)
     assert found["rows"]["error"] is None
     assert found["rows"]["pages"] == 4
     assert "Not everything was built" in stderr
@@ -205,7 +205,7 @@ def test_an_error_in_another_process_is_told_as_one_here(run: Any) -> None:
 
     assert comparable(one) == comparable(two)
     assert sections(two)["heavy"]["error"] == "MemoryError: no room for Product 15"
-    assert sections(two)["heavy"]["pages"] == 1
+    assert (sections(two)["heavy"]["rendered"], sections(two)["heavy"]["pages"]) == (1, 0)
     assert sections(two)["bad"]["error"].startswith("StrictError: Sitemap section 'bad': location of")
     # Where it happened is told, too; of our own errors the text says all.
     assert "in from_db\n" in stderr

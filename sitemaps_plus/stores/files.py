@@ -152,9 +152,11 @@ def _replace(storage: FileSystemStorage, name: str, data: bytes) -> None:
         _give_group(Path(temporary), Path(storage.location))
         Path(temporary).chmod(_mode(storage))
         Path(temporary).replace(target)
-    except BaseException:
+    except BaseException as error:
         with suppress(FileNotFoundError):
             Path(temporary).unlink()
+        if isinstance(error, OSError) and error.errno and not error.filename:
+            raise type(error)(error.errno, error.strerror, str(target)) from error
         raise
     _sync_directory(target.parent)
 

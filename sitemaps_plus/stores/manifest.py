@@ -36,6 +36,7 @@ class PageEntry:
     """What is made of it; empty from before its files are replaced until afterwards, as nobody knows what they are."""
     left_out: int = 0
     dropped: int = 0
+    raised: int = 0
     shape: dict[str, Any] = field(default_factory=dict)
     """What its URLs look like."""
 
@@ -138,6 +139,7 @@ def _load_page(given: dict[str, Any]) -> PageEntry:
         (page.bytes, int),
         (page.left_out, int),
         (page.dropped, int),
+        (page.raised, int),
         (page.formats, list),
         (page.shape, dict),
         (page.lastmod or "", str),

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.stores.files import get_store
+
+_PREFIX = "sitemaps_plus-"
+
+_ABANDONED = 86_400
+"""Seconds without a new page after which nobody uses a temporary directory any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,30 +58,57 @@ def stage(directory: str, label: str) -> Iterator[Staging]:
     """Give an empty place for the pages of a section of the site with that directory; what is in it goes afterwards.
 
     ``STAGING`` says where: a directory of this machine, a prefix in the storage, or, without it, the directory for
-    temporary files. What a build that was killed has left behind in the first two is removed by the next one.
+    temporary files. What a build that was killed has left behind is removed by the next one, in the last place a day
+    later. Other files are left alone.
     """
     given = str(get_settings().STAGING or "")
     if not given:
-        with tempfile.TemporaryDirectory(prefix="sitemaps_plus-") as folder:
+        _sweep_temporary()
+        with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
             yield Staging(place=folder, is_local=True)
     elif Path(given).is_absolute():
         local = Path(given, directory, label)
-        shutil.rmtree(local, ignore_errors=True)
-        local.mkdir(parents=True)
+        local.mkdir(parents=True, exist_ok=True)
+        _empty(local, label)
         try:
             yield Staging(place=str(local), is_local=True)
         finally:
-            shutil.rmtree(local, ignore_errors=True)
+            _empty(local, label)
+            for emptied in (local, local.parent):
+                # What is not empty is somebody else's too.
+                with suppress(OSError):
+                    emptied.rmdir()
     else:
         staging = Staging(place=f"{given.strip('/')}/{directory}/{label}", is_local=False)
-        _clear(staging)
+        _clear(staging, label)
         try:
             yield staging
         finally:
-            _clear(staging)
+            _clear(staging, label)
 
 
-def _clear(staging: Staging) -> None:
+def _empty(local: Path, label: str) -> None:
+    for path in local.iterdir():
+        if _is_ours(path.name, label):
+            path.unlink()
+
+
+def _clear(staging: Staging, label: str) -> None:
     get_store().sweep(staging.place)
     for name in get_store().list(staging.place) or ():
-        staging.remove(name)
+        if _is_ours(name, label):
+            staging.remove(name)
+
+
+def _is_ours(name: str, label: str) -> bool:
+    return re.fullmatch(rf"sitemap-{re.escape(label)}-\d+\.xml\.gz", name) is not None
+
+
+def _sweep_temporary() -> None:
+    """Remove what killed builds have left in the directory for temporary files, when none can be using it any more."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            found = folder.stat()
+            is_mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+            if is_mine and time.time() - found.st_mtime > _ABANDONED:
+                shutil.rmtree(folder, ignore_errors=True)

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, RawDescriptionHelpFormatter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -16,10 +16,15 @@ from django.core.cache import caches
 from django.core.cache.backends.dummy import DummyCache
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.management.base import BaseCommand, CommandError, DjangoHelpFormatter
+from django.db import OperationalError, ProgrammingError, connections, router
 
-from sitemaps_plus.build import BuildResult, Due, SectionResult, build, examine
+from sitemaps_plus.build import build
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.examination import Due, examine
+from sitemaps_plus.models import Build as BuildModel
+from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.results import BuildResult, SectionResult
 
 LOCKED = 75
 """Exit status where another build holds the lease: EX_TEMPFAIL of sysexits.h, try again later."""
@@ -113,13 +118,24 @@ class Command(BaseCommand):
         """Build and report; raise CommandError where anything failed."""
         try:
             if options["dry_run"] or options["check"]:
+                self._refuse(options, "check" if options["check"] else "dry_run", ("repack", "prune", "warm_cache"))
                 self._examine(options)
             else:
                 self._build(options)
+        except (OperationalError, ProgrammingError) as error:
+            if not _lacks_migrations():
+                raise
+            raise CommandError(f"The database lacks tables: run migrate. It said: {error}") from error
         except SitemapError as error:
             if options["json"]:
                 self.stdout.write(json.dumps(_as_json(BuildResult(errors=[str(error)])), indent=2))
             raise CommandError(str(error)) from error
+
+    def _refuse(self, options: dict[str, Any], one: str, others: Sequence[str]) -> None:
+        given = [name for name in others if options[name]]
+        if given:
+            flags = ["--" + name.replace("_", "-") for name in (one, given[0])]
+            raise CommandError(f"{flags[0]} changes nothing and does not go with {flags[1]}.", returncode=2)
 
     def _build(self, options: dict[str, Any]) -> None:
         if options["warm_cache"] and isinstance(caches[get_settings().CACHE], LocMemCache | DummyCache):
@@ -137,7 +153,7 @@ class Command(BaseCommand):
                 full=options["full"],
                 repack=options["repack"],
                 strict=options["strict"],
-                progress=self._progress if shows else None,
+                progress=self._progress if shows else self._waiting(options["verbosity"]),
                 workers=options["workers"],
                 warm_cache=options["warm_cache"],
                 allow_shrink=options["allow_shrink"],
@@ -173,7 +189,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps({"stale": any(one.is_stale for one in found), "pages": _due_as_json(found)}))
         elif options["verbosity"] > 0:
             for one in found:
-                what = f"{one.label} page {one.number}" if one.number else "index"
+                what = f"{one.label} page {one.number}" if one.number else f"{one.label} index".strip()
                 self.stdout.write(f"{one.site} {what}: {one.reason}")
             would = "stale" if options["check"] else "would be rendered or removed"
             self.stdout.write(f"{_count(len(found), 'page')} {would}")
@@ -186,6 +202,17 @@ class Command(BaseCommand):
             return
         bar = "#" * (_BAR * done // known)
         self._draw(f"\r\033[K[{bar:<{_BAR}}] {what} page {done} of {known}")
+
+    def _waiting(self, verbosity: int) -> Callable[[str, int, int], None]:
+        """Return what says once whom a build waits for."""
+        said: set[str] = set()
+
+        def say(what: str, _done: int, known: int) -> None:
+            if not known and what not in said and verbosity > 0:
+                said.add(what)
+                self.stderr.write(what, style_func=str)
+
+        return say
 
     def _draw(self, text: str) -> None:
         # Not in the colour of errors, which standard error has of its own.
@@ -211,7 +238,7 @@ class Command(BaseCommand):
 
     def _line(self, section: SectionResult) -> str:
         if section.error:
-            why = "held back" if section.is_held_back else "failed"
+            why = "held back" if section.is_held_back else "stopped" if section.is_stopped else "failed"
             return self.style.ERROR(f"{section.site} {section.label}: {why}")
         counts = f"{_count(section.urls, 'URL')} on {_count(section.pages, 'page')}, {section.rendered:,} rendered"
         left = ", ".join(
@@ -251,6 +278,11 @@ def _signals() -> Iterator[list[int]]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
+
+
+def _lacks_migrations() -> bool:
+    tables = {model._meta.db_table for model in (SitemapPage, BuildModel)}
+    return not tables <= set(connections[router.db_for_write(SitemapPage)].introspection.table_names())
 
 
 def _workers(text: str) -> int:

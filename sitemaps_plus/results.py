@@ -1,0 +1,60 @@
+"""What a build did: of each section of each site, and beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sitemaps_plus.reports import Report
+
+
+@dataclass(slots=True, kw_only=True)
+class SectionResult:
+    """What became of one section of one site."""
+
+    site: str
+    label: str
+    pages: int = 0
+    """Pages that are listed."""
+    rendered: int = 0
+    """Pages that were made, and perhaps found unchanged."""
+    skipped: int = 0
+    """Pages that are as they were."""
+    written: int = 0
+    """Pages whose files were replaced."""
+    numbers: list[int] = field(default_factory=list)
+    """The pages that are listed."""
+    urls: int = 0
+    bytes: int = 0
+    """Uncompressed."""
+    left_out: int = 0
+    """Rows that are on no page, also of pages that were not made now."""
+    report: Report
+    """What was left out of the pages that were made now."""
+    error: str | None = None
+    """Why the section was not published; its files stay as they were."""
+    is_stopped: bool = False
+    """Whether it was not built because the build was asked to stop."""
+    is_held_back: bool = False
+    """Whether only ``allow_shrink`` is missing."""
+
+
+@dataclass(slots=True, kw_only=True)
+class BuildResult:
+    """What a build did."""
+
+    sections: list[SectionResult] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    """What failed beside the sections: an index, a site."""
+    indexes: list[str] = field(default_factory=list)
+    """Where the index of each site is."""
+    locked: list[str] = field(default_factory=list)
+    """The sites that another build was building."""
+    is_stopped: bool = False
+    """Whether the build was asked to stop before it was through."""
+    seconds: float = 0.0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything was published."""
+        is_through = not (self.errors or self.locked or self.is_stopped)
+        return is_through and all(section.error is None for section in self.sections)

@@ -103,8 +103,8 @@ def build(
     with neutral(), make_crew(workers) as crew:
         if not labels and not allow_shrink:
             raise SitemapError(
-                "No sitemap is registered, so there is nothing to build, and what is published stays. Register a Sitemap "
-                "class in the sitemaps.py of an app in INSTALLED_APPS."
+                "No sitemap is registered, so there is nothing to build, and what is published stays. Register a "
+                "Sitemap class in the sitemaps.py of an app in INSTALLED_APPS."
             )
         # All sites before the first is built: a host that is unusable is found before anything is published.
         for site in chosen_sites(sites, partial(_unusable, result)):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -63,8 +61,8 @@ def stage(directory: str, label: str) -> Iterator[Staging]:
     """
     given = str(get_settings().STAGING or "")
     if not given:
-        _sweep_temporary()
         with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
+            _remove_abandoned(Path(folder))
             yield Staging(place=folder, is_local=True)
     elif Path(given).is_absolute():
         local = Path(given, directory, label)
@@ -104,11 +102,11 @@ def _is_ours(name: str, label: str) -> bool:
     return re.fullmatch(rf"sitemap-{re.escape(label)}-\d+\.xml\.gz", name) is not None
 
 
-def _sweep_temporary() -> None:
-    """Remove what killed builds have left in the directory for temporary files, when none can be using it any more."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+def _remove_abandoned(made: Path) -> None:
+    """Remove what killed builds have left beside a directory that was made just now."""
+    ours = made.stat()
+    for folder in made.parent.glob(f"{_PREFIX}*"):
         with suppress(OSError):
             found = folder.stat()
-            is_mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-            if is_mine and time.time() - found.st_mtime > _ABANDONED:
+            if found.st_uid == ours.st_uid and ours.st_mtime - found.st_mtime > _ABANDONED:
                 shutil.rmtree(folder, ignore_errors=True)

@@ -20,6 +20,8 @@ from sitemaps_plus import entries as entries_module
 from sitemaps_plus.build import build
 from sitemaps_plus.entries import Profile
 from sitemaps_plus.errors import NoOrigin, PageNotFound
+from sitemaps_plus.examination import examine
+from sitemaps_plus.models import Build
 from sitemaps_plus.pages import render_page
 from sitemaps_plus.paging import refresh
 from sitemaps_plus.results import BuildResult
@@ -375,6 +377,42 @@ def test_a_site_with_an_unusable_domain_does_not_stop_the_others(folder: Path) -
     assert listed(folder) == ["/sitemap-products-1.xml"]
 
 
+def test_a_site_that_is_chosen_is_not_disturbed_by_another_ones_domain(folder: Path) -> None:
+    register("products", Products)
+    Site.objects.create(pk=2, domain="not a host", name="two")
+    make_products(1)
+
+    assert build(sites=["example.com"]).is_complete
+    assert list(examine(sites=["1"])) == []
+    with pytest.raises(NoOrigin, match=r"no site '2'.*Site\.domain of the site 2 cannot be used"):
+        build(sites=["2"])
+
+
+def test_other_sites_are_examined_before_an_unusable_domain_is_told(folder: Path) -> None:
+    register("products", Products)
+    Site.objects.create(pk=2, domain="not a host", name="two")
+    make_products(1)
+    found = examine()
+
+    assert next(found).number == 1
+    with pytest.raises(NoOrigin, match="the site 2"):
+        next(found)
+
+
+def test_of_two_sites_with_one_host_only_the_first_is_built(folder: Path, settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://example.com", 2: "https://EXAMPLE.com"}}
+    register("products", Products)
+    make_products(1)
+
+    result = build()
+
+    assert [section.site for section in result.sections] == ["example.com"]
+    assert result.errors == [
+        "NoOrigin: The sites 1 and 2 have the same host, example.com, and would replace each other's files: the site 2 "
+        "is not built. Give each a domain of its own."
+    ]
+
+
 def test_without_any_origin_nothing_is_built(settings: Any) -> None:
     settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
     register("products", Products)
@@ -460,6 +498,40 @@ def test_a_section_that_fails_keeps_its_files_and_stays_in_the_index(
     assert listed(folder) == ["/sitemap-fragile-1.xml", "/sitemap-products-1.xml", "/sitemap-products-2.xml"]
     assert len(listed_rows(folder)) == 20
     assert "section fragile of example.com could not be built" in caplog.text
+
+
+def test_a_section_that_fails_says_what_stays_listed(folder: Path, fragile: type[Fragile]) -> None:
+    make_products(15)
+    whole = build().sections[0]
+    fragile.broken = True
+
+    failed = build().sections[0]
+
+    assert (failed.pages, failed.urls, failed.bytes) == (whole.pages, whole.urls, whole.bytes) == (2, 15, whole.bytes)
+    assert (failed.rendered, failed.skipped, failed.written) == (0, 0, 0)
+
+
+def test_an_option_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="if_locked is 'nonsense', not one of fail, wait, skip"):
+        build(if_locked="nonsense")  # type: ignore[arg-type]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_build_that_another_one_took_over_is_not_complete(folder: Path) -> None:
+    class Late(Products):
+        def get_queryset(self) -> Any:
+            # Nobody has heard of this build for long, and another one takes the lease and ends.
+            Build.objects.update(lease=None)
+            return super().get_queryset()
+
+    register("late", Late)
+    make_products(1)
+
+    result = build()
+
+    assert not result.is_complete
+    assert "Another build of example.com has taken over" in result.errors[0]
+    assert not (folder / "sitemap.xml").exists()
 
 
 def test_a_section_that_never_succeeded_is_in_no_index(folder: Path, fragile: type[Fragile]) -> None:

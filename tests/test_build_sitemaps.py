@@ -3,6 +3,7 @@ import json
 import os
 import signal
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -501,6 +502,43 @@ def test_a_second_build_of_a_site_ends_at_once(if_locked: str, status: int | Non
     assert "Another build of example.com has been running" in stderr + str(failure)
     assert not storages["sitemaps"].exists("example.com")
     assert run()[2] is None
+
+
+@pytest.mark.parametrize("one", ["--dry-run", "--check"])
+@pytest.mark.parametrize("other", ["--repack", "--prune", "--warm-cache"])
+def test_what_changes_nothing_refuses_what_would(one: str, other: str) -> None:
+    register("products", Products)
+
+    _, _, failure = run(one, other)
+
+    assert failure
+    assert str(failure) == f"{one} changes nothing and does not go with {other}."
+    assert failure.returncode == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_whom_a_build_waits_for_is_said_once_where_nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    register("products", Products)
+    asked = iter(range(100))
+    end = partial(Build.objects.update, lease=None)
+    monkeypatch.setattr("sitemaps_plus.lease.time.sleep", lambda _: next(asked) > 3 and end())
+
+    with hold(SiteOrigin(id=1, origin=Origin.parse("https://example.com"))):
+        _, stderr, failure = run("--if-locked", "wait")
+
+    assert failure is None
+    assert stderr.count("Waiting for another build of example.com") == 1
+
+
+@pytest.mark.parametrize("option", [[], ["--check"], ["--dry-run"]])
+def test_without_its_tables_the_command_says_to_run_migrate(monkeypatch: pytest.MonkeyPatch, option: list[str]) -> None:
+    register("products", Products)
+    monkeypatch.setattr(Build._meta, "db_table", "not_migrated")
+
+    _, _, failure = run(*option)
+
+    assert str(failure) == "The database lacks tables of sitemaps_plus: not_migrated. Run migrate."
+    assert not storages["sitemaps"].exists("example.com")
 
 
 @pytest.mark.django_db(transaction=True)

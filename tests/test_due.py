@@ -766,6 +766,36 @@ def test_examine_calls_nothing_stale_that_only_rendering_tells(site: BuiltSet, m
     assert [(due.number, due.is_stale) for due in found] == [(1, False)]
 
 
+class Flaky(Products):
+    is_down = True
+
+    def priority(self, item: Product) -> float:
+        if self.is_down and item.slug == "product-15":
+            raise ConnectionError("the service is down")
+        return 0.5
+
+
+def test_a_page_that_code_has_raised_for_is_rendered_by_the_next_build(
+    built: BuiltSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry._sitemaps["products"] = Flaky
+    assert build(["products"]).sections[0].report.dropped == 1
+    monkeypatch.setattr(Flaky, "is_down", False)
+
+    assert [(due.number, due.is_stale) for due in examine(["products"])] == [(2, False)]
+    again = build(["products"]).sections[0]
+
+    assert (again.rendered, again.written, again.report.dropped) == (1, 1, 0)
+    assert list(examine(["products"])) == []
+
+
+def test_a_row_that_is_wrong_is_not_tried_again(built: BuiltSet) -> None:
+    registry._sitemaps["products"] = type("Wrong", (Products,), {"priority": lambda self, item: "high"})
+    assert build(["products"]).sections[0].report.dropped == 40
+
+    assert list(examine(["products"])) == []
+
+
 INDEXES: dict[str, Callable[[BuiltSet], object]] = {
     "extension": lambda built: built.use(EXTENSION="xml.gz"),
     "public url": lambda built: built.use(PUBLIC_URL="https://cdn.example/"),

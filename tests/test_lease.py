@@ -23,7 +23,7 @@ from samples import SITE
 from shared_database import shared_database
 from sitemaps_plus import lease
 from sitemaps_plus.addresses import Origin
-from sitemaps_plus.errors import BuildLocked, LeaseLost, Stopped
+from sitemaps_plus.errors import BuildLocked, LeaseLost, SitemapError, Stopped
 from sitemaps_plus.lease import LEASE, Lease, hold
 from sitemaps_plus.models import Build
 from sitemaps_plus.origin import SiteOrigin
@@ -412,6 +412,28 @@ def test_a_connection_in_another_time_zone_sees_the_same_lease(offset: str) -> N
 
     assert locked
     assert left.total_seconds() == pytest.approx(LEASE, abs=60)
+
+
+def test_a_database_that_stays_locked_gives_no_build_without_a_lease() -> None:
+    def locked(*_args: Any) -> Any:
+        raise OperationalError("database is locked")
+
+    with (
+        connection.execute_wrapper(locked),
+        pytest.raises(SitemapError, match=r"got no lease, because the database was locked.*Build again"),
+        hold(SITE),
+    ):
+        raise AssertionError("it began")
+
+
+def test_who_gives_back_a_lease_that_another_one_has_taken_knows_it() -> None:
+    with hold(SITE) as held:
+        expire()
+        with hold(SITE) as other:
+            pass
+
+    assert held.is_lost
+    assert not other.is_lost
 
 
 # Signs of life

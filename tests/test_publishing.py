@@ -19,6 +19,7 @@ from clock import Clock
 from samples import DAY, Products, make_products, paths
 from sitemaps_plus import Image, NewsSitemap, register, registry
 from sitemaps_plus.build import build
+from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.formats import formats, make_format
 from sitemaps_plus.signals import published
 from sitemaps_plus.stores.files import FileStore
@@ -418,6 +419,66 @@ def test_a_section_that_is_registered_no_more_leaves_the_index_and_then_the_stor
     assert built.names() == page_names(1, label="more") | index_names("more")
 
 
+def test_sections_with_most_urls_that_nobody_registers_stay_until_that_is_allowed(
+    built: BuiltSet, caplog: pytest.LogCaptureFixture
+) -> None:
+    register("few", type("Few", (Products,), {"queryset": Product.objects.filter(pk__lte=1000)}))
+    assert build().is_complete
+    listed = built.listed()
+    del registry._sitemaps["products"]
+
+    held = build()
+
+    assert sorted(built.listed()) == sorted(listed)
+    assert len(built.rows()) == 50
+    assert held.errors == [
+        "site example.com: SitemapError: Not registered any more: products with 40 of 50 URLs. They stay in the index. "
+        "If that is meant, take them out with --allow-shrink. If not, look at INSTALLED_APPS, and at what registers "
+        "them."
+    ]
+    assert build(allow_shrink=True).is_complete
+    assert len(built.rows()) == 10
+    assert "products with 40 of 50 URLs" in caplog.text
+
+
+def test_a_section_with_few_urls_that_nobody_registers_leaves_with_a_word(
+    built: BuiltSet, caplog: pytest.LogCaptureFixture
+) -> None:
+    register("few", type("Few", (Products,), {"queryset": Product.objects.filter(pk__lte=1000)}))
+    build()
+    del registry._sitemaps["few"]
+
+    assert build().is_complete
+
+    assert "Not registered any more, and taken out of the index of example.com: few with 10 of 50 URLs" in caplog.text
+    assert len(built.rows()) == 40
+
+
+def test_where_nothing_is_registered_nothing_is_removed(built: BuiltSet) -> None:
+    whole = built.files()
+    registry._sitemaps.clear()
+
+    with pytest.raises(SitemapError, match="No sitemap is registered"):
+        build()
+
+    assert built.files() == whole
+
+
+@pytest.mark.parametrize("lost", ["removed", "unreadable"])
+def test_the_guard_knows_what_a_lost_manifest_would(built: BuiltSet, lost: str) -> None:
+    whole = built.files()
+    if lost == "removed":
+        built.manifest.unlink()
+    else:
+        built.manifest.write_text("{")
+    Product.objects.filter(pk__gt=1000).delete()
+
+    result = build()
+
+    assert result.sections[0].is_held_back
+    assert built.files() == whole
+
+
 def test_formats_that_nobody_wants_any_more_go_the_same_way(built: BuiltSet, clock: Clock) -> None:
     built.use(FORMATS=["xml", "txt.gz"])
     build()
@@ -747,3 +808,46 @@ def test_sites_do_not_touch_each_others_files(built: BuiltSet) -> None:
         build(sites=["example.org"], full=True, prune=True)
 
     assert touched == set()
+
+
+# Damage
+
+
+DAMAGE: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "an empty page": ("sitemap-products-2.xml.gz", lambda _: b""),
+    "a part of a page": ("sitemap-products-3.xml.gz", lambda data: data[:100]),
+    "another format": ("sitemap-products-1.txt.gz", lambda data: data + b"x"),
+    "an old page": ("sitemap-products-1.xml.gz", lambda data: gzip.compress(gzip.decompress(data)[::-1])),
+    "an index": ("sitemap-products.xml", lambda _: b"broken"),
+    "a packed index": ("sitemap.xml.gz", lambda _: b""),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_a_full_build_replaces_what_was_damaged_and_nothing_else(built: BuiltSet, case: str) -> None:
+    built.use(FORMATS=["txt.gz"])
+    assert build().is_complete
+    name, damage = DAMAGE[case]
+    whole = built.files()
+    built.path(name).write_bytes(damage(whole[name]))
+
+    with built.touched() as touched:
+        result = build(full=True)
+
+    assert result.is_complete
+    assert touched - {MANIFEST} == {name}
+    assert built.files() == whole
+    assert result.sections[0].written == name.startswith("sitemap-products-")
+
+
+def test_a_build_reads_no_file_of_a_set_that_it_knows(built: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    holds = FileStore.holds
+    monkeypatch.setattr(FileStore, "holds", lambda *args: looked.append(args[1]) or holds(*args))
+    nth(15).update(slug="new", updated_at=LATER)
+
+    with built.touched() as touched:
+        assert build().is_complete
+
+    assert looked == []
+    assert touched == {"sitemap-products-2.xml.gz", *index_names("products"), MANIFEST}

@@ -1,4 +1,6 @@
+import os
 import tempfile
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -195,3 +197,38 @@ def test_a_place_that_cannot_be_written_to_fails_the_section_and_says_where(sett
 
     assert str(tmp_path / "file") in str(result.sections[0].error)
     assert not result.is_complete
+
+
+@pytest.mark.parametrize("place", PLACES, indirect=True)
+@pytest.mark.usefixtures("place")
+def test_other_files_in_the_same_place_stay(tmp_path: Path) -> None:
+    with stage("example.com", "products") as staging:
+        pass
+    strangers = ["photo.jpg", "sitemap-products.xml", "sitemap-more-1.xml.gz", ".htaccess"]
+    if staging.is_local:
+        Path(staging.place).mkdir(parents=True)
+    for name in strangers:
+        staging.write(name, b"mine")
+
+    with stage("example.com", "products") as again:
+        again.write(NAME, b"data")
+
+    assert [staging.read(name) for name in strangers] == [b"mine"] * len(strangers)
+    with pytest.raises(FileNotFoundError):
+        staging.read(NAME)
+
+
+@pytest.mark.parametrize("place", ["default"], indirect=True)
+@pytest.mark.usefixtures("place")
+def test_what_killed_builds_have_left_among_temporary_files_goes_a_day_later(tmp_path: Path) -> None:
+    old, new, other = (tmp_path / "tmp" / name for name in ("sitemaps_plus-old", "sitemaps_plus-new", "other-old"))
+    for folder in (old, new, other):
+        folder.mkdir()
+        (folder / NAME).write_bytes(b"data")
+    for folder in (old, other):
+        os.utime(folder, (time.time() - 90_000,) * 2)
+
+    with stage("example.com", "products"):
+        pass
+
+    assert sorted(path.name for path in (tmp_path / "tmp").iterdir()) == [other.name, new.name]

@@ -16,7 +16,7 @@ from django.core.cache import caches
 from django.core.cache.backends.dummy import DummyCache
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.management.base import BaseCommand, CommandError, DjangoHelpFormatter
-from django.db import OperationalError, ProgrammingError, connections, router
+from django.db import DatabaseError, InterfaceError, connections, router
 
 from sitemaps_plus.build import build
 from sitemaps_plus.conf import get_settings
@@ -116,16 +116,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Build and report; raise CommandError where anything failed."""
+        if missing := _missing_tables():
+            raise CommandError(f"The database lacks tables of sitemaps_plus: {', '.join(missing)}. Run migrate.")
         try:
             if options["dry_run"] or options["check"]:
                 self._refuse(options, "check" if options["check"] else "dry_run", ("repack", "prune", "warm_cache"))
                 self._examine(options)
             else:
                 self._build(options)
-        except (OperationalError, ProgrammingError) as error:
-            if not _lacks_migrations():
-                raise
-            raise CommandError(f"The database lacks tables: run migrate. It said: {error}") from error
         except SitemapError as error:
             if options["json"]:
                 self.stdout.write(json.dumps(_as_json(BuildResult(errors=[str(error)])), indent=2))
@@ -280,9 +278,13 @@ def _signals() -> Iterator[list[int]]:
             signal.signal(one, handler)
 
 
-def _lacks_migrations() -> bool:
-    tables = {model._meta.db_table for model in (SitemapPage, BuildModel)}
-    return not tables <= set(connections[router.db_for_write(SitemapPage)].introspection.table_names())
+def _missing_tables() -> list[str]:
+    wanted = {model._meta.db_table for model in (SitemapPage, BuildModel)}
+    try:
+        return sorted(wanted.difference(connections[router.db_for_write(SitemapPage)].introspection.table_names()))
+    except (DatabaseError, InterfaceError):
+        # What is wrong is told for each section.
+        return []
 
 
 def _workers(text: str) -> int:

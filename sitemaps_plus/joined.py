@@ -83,13 +83,19 @@ class JoinedRows:
         chosen = plain.annotate(**columns).values_list(*section.key.names, *columns)[:size]
         compiler: Any = chosen.query.get_compiler(connection=self._connection)
         inner, params = compiler.as_sql()
+        # A QuerySet class of the project may select in an order of its own, and more than it was asked for.
+        aliases, (key,) = [alias for _, _, alias in compiler.select], section.key.names
+        if sorted(map(str, aliases)) != sorted([key, *columns]):
+            self._is_text = False
+            return "", ()
         expressions = [expression for expression, _, _ in compiler.select]
         converters = compiler.get_converters(expressions)
-        self._key_column = expressions[0]
-        self._converters, _ = converters.pop(0, ((), None))
+        at_key = aliases.index(key)
+        self._key_column = expressions.pop(at_key)
+        self._converters, _ = converters.pop(at_key, ((), None))
         texts = (CharField, TextField, IntegerField)
-        self._is_text &= not converters and all(isinstance(one.output_field, texts) for one in expressions[1:])
+        self._is_text &= not converters and all(isinstance(one.output_field, texts) for one in expressions)
         joined, last = _SQL[self._connection.vendor]
-        names = [f"c{at}" for at in range(len(columns))]
-        shown = ", ".join(["count(*)", last, *map(joined.format, names)])
-        return f"WITH chunk({', '.join(['k', *names])}) AS ({inner}) SELECT {shown} FROM chunk", params  # noqa: S608
+        names = {alias: "k" if alias == key else f"c{at}" for at, alias in enumerate(aliases)}
+        shown = ", ".join(["count(*)", last, *(joined.format(names[alias]) for alias in columns)])
+        return f"WITH chunk({', '.join(names.values())}) AS ({inner}) SELECT {shown} FROM chunk", params  # noqa: S608

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, connections
-from django.db.models import Case, CharField, F, Value, When
+from django.db.models import Case, CharField, F, QuerySet, Value, When
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce, Concat
 from django.test.utils import CaptureQueriesContext
@@ -231,6 +231,34 @@ def test_a_database_that_may_cut_what_it_joins_is_not_asked_to() -> None:
     make_products(1)
 
     assert joined_rows(Product.objects.all(), F("slug")) is None
+
+
+class Shuffled(QuerySet[Any]):
+    """As packages that rewrite names do: in an order of its own, and put right by Python afterwards."""
+
+    extra: tuple[str, ...] = ()
+
+    def values_list(self, *fields: Any, **options: Any) -> Any:
+        return super().values_list(*sorted(fields, reverse=True), *self.extra, **options)
+
+
+@joining
+def test_columns_are_told_by_their_names_whatever_the_order_of_a_queryset_class() -> None:
+    products = make_products(4)
+    location = Concat(F("slug"), Value("/"), F("name"), output_field=CharField())
+
+    rows = joined_rows(Shuffled(Product), location, lastmod=None, changefreq=F("name"))
+
+    found = [column for chunk in chunks(rows) for column in zip(*chunk.columns, strict=True)]
+    assert found == [(f"{product.slug}/{product.name}", product.name) for product in products]
+
+
+@joining
+def test_a_queryset_class_that_selects_more_is_read_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_products(1)
+    monkeypatch.setattr(Shuffled, "extra", ("name",))
+
+    assert joined_rows(Shuffled(Product), F("slug")) is None
 
 
 def test_rows_that_no_database_has_to_be_asked_for_are_no_error() -> None:

@@ -116,8 +116,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Build and report; raise CommandError where anything failed."""
-        if missing := _missing_tables():
-            raise CommandError(f"The database lacks tables of sitemaps_plus: {', '.join(missing)}. Run migrate.")
         try:
             if options["dry_run"] or options["check"]:
                 self._refuse(options, "check" if options["check"] else "dry_run", ("repack", "prune", "warm_cache"))
@@ -145,6 +143,7 @@ class Command(BaseCommand):
         if shows is None:
             shows = self.stderr.isatty() and not options["json"] and options["verbosity"] > 0
         with _signals() as caught:
+            _check_tables()
             result = build(
                 options["labels"],
                 sites=options["sites"],
@@ -180,6 +179,7 @@ class Command(BaseCommand):
             raise CommandError("\n".join(result.locked), returncode=LOCKED)
 
     def _examine(self, options: dict[str, Any]) -> None:
+        _check_tables()
         found = list(examine(options["labels"], sites=options["sites"], full=options["full"]))
         if options["check"]:
             found = [one for one in found if one.is_stale]
@@ -278,13 +278,15 @@ def _signals() -> Iterator[list[int]]:
             signal.signal(one, handler)
 
 
-def _missing_tables() -> list[str]:
+def _check_tables() -> None:
     wanted = {model._meta.db_table for model in (SitemapPage, BuildModel)}
     try:
-        return sorted(wanted.difference(connections[router.db_for_write(SitemapPage)].introspection.table_names()))
+        missing = wanted.difference(connections[router.db_for_write(SitemapPage)].introspection.table_names())
     except (DatabaseError, InterfaceError):
         # What is wrong is told for each section.
-        return []
+        return
+    if missing:
+        raise CommandError(f"The database lacks tables of sitemaps_plus: {', '.join(sorted(missing))}. Run migrate.")
 
 
 def _workers(text: str) -> int:

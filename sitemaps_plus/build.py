@@ -73,6 +73,7 @@ def build(
     allow_shrink: bool = False,
     prune: bool = False,
     if_locked: IfLocked = "fail",
+    started_by: str = "",
     is_stopped: Callable[[], bool] | None = None,
 ) -> BuildResult:
     """Publish what changed in `labels`, in all sections without any, and the indexes of every site, or of `sites`.
@@ -82,11 +83,11 @@ def build(
     a ``Site`` with an unusable domain is an error of the result, and the others are built. A section that fails keeps
     its last published files and stays in the index, and so does one that `allow_shrink` would let lose most of its
     URLs. A site that another build is building is named in the result; with `if_locked` "wait" that is waited for.
-    `prune` removes files that no index lists without their ``GRACE_PERIOD``. `is_stopped` is asked between pages. With
+    `started_by` is kept in the history. `prune` removes files that no index lists without their ``GRACE_PERIOD``. `is_stopped` is asked between pages. With
     more than one of `workers`, so many processes render pages; 0 means one for each core. `warm_cache` puts what was
     published into the cache, so that no request renders.
     """
-    labels = chosen_labels(labels)
+    asked, labels = labels, chosen_labels(labels)
     if if_locked not in get_args(IfLocked):
         raise ValueError(f"if_locked is {if_locked!r}, not one of {', '.join(get_args(IfLocked))}.")
     started = time.monotonic()
@@ -113,10 +114,16 @@ def build(
             try:
                 with hold(
                     site,
+                    started_by=started_by,
+                    labels=asked,
                     if_locked="wait" if if_locked == "wait" else "fail",
                     waiting=partial(_wait, options),
                 ) as lease:
-                    _SiteBuild(site, result, options, crew, lease).run(labels)
+                    known = len(result.errors)
+                    try:
+                        _SiteBuild(site, result, options, crew, lease).run(labels)
+                    finally:
+                        lease.report = {**result.of_site(site.domain), "errors": result.errors[known:]}
             except BuildLocked as locked:
                 result.locked.append(str(locked))
                 continue
@@ -290,6 +297,7 @@ class _SiteBuild:
         for page, outcome in renderer.wait() if renderer.is_busy else ():
             if assembly.take(page, outcome):
                 self.options.progress(f"{self.site.domain} {section.label}", len(assembly.outcomes), assembly.known)
+                self.lease.say(f"{section.label}: {len(assembly.outcomes):,} / {assembly.known:,}")
 
     def _publish(self, assembly: Assembly, done: SectionResult, staging: Staging, rows: str, began: datetime) -> None:
         """Publish the pages that were rendered, if the section is not to be held back."""

@@ -49,6 +49,9 @@ class Settings:
     MAX_SHRINK: float = 0.5
     """Share of its URLs that a section may lose from one build to the next; 1 lets it lose all."""
 
+    BUILD_HISTORY: int = 200
+    """Ended builds of a site that are remembered."""
+
     STRICT: bool = False
     """Make a row that breaks a rule an error instead of leaving it out; ``settings.DEBUG`` unless given."""
 

@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -15,6 +15,7 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, connections
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
+from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import BuildLocked, LeaseLost, SitemapError, Stopped
 from sitemaps_plus.models import Build
 from sitemaps_plus.origin import SiteOrigin
@@ -24,8 +25,8 @@ logger = logging.getLogger("sitemaps_plus")
 LEASE = 300
 """Seconds without a sign of life after which another build may take over."""
 
-HISTORY = 200
-"""Ended builds of a site that are kept."""
+SAY_EVERY = 2.0
+"""Seconds between two words of how far a build is."""
 
 _POLL = 1.0
 
@@ -36,6 +37,8 @@ T = TypeVar("T")
 def hold(
     site: SiteOrigin,
     *,
+    started_by: str = "",
+    labels: Sequence[str] = (),
     if_locked: Literal["fail", "wait"] = "fail",
     waiting: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Lease]:
@@ -44,9 +47,11 @@ def hold(
     "wait" asks again each second, and calls `waiting` each time with who is waited for: an error that it raises ends
     the waiting. The block that raises has failed, or was stopped if that is KeyboardInterrupt, SystemExit or Stopped.
     Raises SitemapError where the database is locked for too long.
+    `started_by` and `labels` are what is kept of the build; ``Lease.report`` is added when it has ended.
+
     Where the database refuses writes, or a transaction is open, the block runs without a lease, which is logged.
     """
-    lease = Lease(site)
+    lease = Lease(site, started_by, labels)
     while other := lease._take():
         if if_locked == "fail":
             raise BuildLocked(other.refusal(site))
@@ -65,12 +70,16 @@ def hold(
 class Lease:
     """The right of one build to publish the files of one site."""
 
-    def __init__(self, site: SiteOrigin) -> None:
+    def __init__(self, site: SiteOrigin, started_by: str = "", labels: Sequence[str] = ()) -> None:
         self.result = Build.Result.DONE
         """What is kept of the build when it has ended."""
         self.is_lost = False
         """Whether another build had taken over when this one gave the lease back."""
+        self.report: dict[str, Any] = {}
+        """What else is kept of it, by the names of the fields of ``Build``."""
         self._site = site
+        self._asked_for: dict[str, Any] = {"started_by": started_by[:255], "labels": list(labels)}
+        self._said = 0.0
         self._name = f"site {site.id}"
         self._using = router.db_for_write(Build)
         self._id = 0
@@ -105,6 +114,15 @@ class Lease:
                 f"{LEASE} seconds. Build again when that one has ended, if it was of other sections."
             )
         self._renewed = moment
+
+    def say(self, progress: str) -> None:
+        """Let others see how far the build is; at most once in ``SAY_EVERY`` seconds, and never an error."""
+        moment = time.monotonic()
+        if not self._id or moment - self._said < SAY_EVERY:
+            return
+        self._said = moment
+        with suppress(DatabaseError, InterfaceError):
+            self._ask(lambda builds: self._ours(builds).update(progress=progress[:255]))
 
     def _take(self) -> _Other | None:
         """Take the lease, or return the build that has it."""
@@ -159,12 +177,18 @@ class Lease:
         holder = f"process {os.getpid()} on {socket.gethostname()}"[:255]
         expires_at: Any = _Now() + timedelta(seconds=LEASE)
         return builds.create(
-            site=self._site.id, lease=self._name, holder=holder, started_at=_Now(), expires_at=expires_at
+            site=self._site.id,
+            lease=self._name,
+            holder=holder,
+            started_at=_Now(),
+            expires_at=expires_at,
+            **self._asked_for,
         ).pk
 
     def _prune(self, builds: QuerySet[Build]) -> None:
+        history = get_settings().BUILD_HISTORY
         ended = builds.filter(site=self._site.id, lease=None)
-        oldest = ended.order_by("-pk").values_list("pk", flat=True)[HISTORY : HISTORY + 1]
+        oldest = ended.order_by("-pk").values_list("pk", flat=True)[history : history + 1]
         # Two queries: MariaDB deletes by no subquery that has a limit.
         for pk in oldest:
             ended.filter(pk__lte=pk).delete()
@@ -172,7 +196,7 @@ class Lease:
     def _give_back(self) -> None:
         if not self._id:
             return
-        end = {"lease": None, "result": self.result, "ended_at": _Now()}
+        end = {**self.report, "lease": None, "result": self.result, "ended_at": _Now(), "progress": ""}
         try:
             is_ours = self._ask(lambda builds: self._ours(builds).update(**end))
         except (DatabaseError, InterfaceError) as error:

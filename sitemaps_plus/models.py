@@ -43,13 +43,24 @@ class SitemapPage(models.Model):
     built_at = models.DateTimeField(
         _("built at"), null=True, blank=True, help_text=_("When a build last rendered the page.")
     )
+    left_out = models.PositiveIntegerField(
+        _("rows left out"), default=0, help_text=_("Rows that the built file does not show.")
+    )
+    dropped = models.PositiveIntegerField(
+        _("parts dropped"), default=0, help_text=_("Parts that are missing from rows in the built file.")
+    )
+    problems = models.JSONField(
+        _("problems"), default=list, blank=True, help_text=_("The first of both: key, hook, code and reason.")
+    )
     origin = models.CharField(_("origin"), max_length=300, blank=True, default="")
     checked_at = models.DateTimeField(_("checked at"), null=True, blank=True)
     retired_at = models.DateTimeField(_("retired at"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("sitemap page")
-        verbose_name_plural = _("sitemap pages")
+        # What the admin shows under this name.
+        verbose_name_plural = _("status")
+        permissions = (("build_sitemappage", _("Can build sitemaps")),)
         ordering = ("site", "label", "rank", "number")
         constraints = (
             models.UniqueConstraint(fields=("site", "label", "number"), name="sitemaps_plus_page_number"),
@@ -92,6 +103,18 @@ class Build(models.Model):
     )
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
     result = models.CharField(_("result"), max_length=10, choices=Result.choices, default=Result.RUNNING)
+    started_by = models.CharField(_("started by"), max_length=255, blank=True, default="")
+    labels = models.JSONField(_("sections asked for"), default=list, blank=True, help_text=_("Empty for all."))
+    progress = models.CharField(_("progress"), max_length=255, blank=True, default="")
+    pages = models.PositiveIntegerField(_("pages"), null=True, blank=True, help_text=_("Pages that are listed."))
+    rendered = models.PositiveIntegerField(_("pages rendered"), null=True, blank=True)
+    skipped = models.PositiveIntegerField(_("pages as they were"), null=True, blank=True)
+    written = models.PositiveIntegerField(_("pages written"), null=True, blank=True)
+    urls = models.PositiveIntegerField(_("URLs"), null=True, blank=True)
+    bytes = models.PositiveBigIntegerField(_("uncompressed bytes"), null=True, blank=True)
+    left_out = models.PositiveIntegerField(_("rows left out"), null=True, blank=True)
+    sections = models.JSONField(_("sections"), default=list, blank=True, help_text=_("What became of each."))
+    errors = models.JSONField(_("errors"), default=list, blank=True, help_text=_("What failed beside the sections."))
 
     class Meta:
         verbose_name = _("build")

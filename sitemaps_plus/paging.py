@@ -25,9 +25,13 @@ from sitemaps_plus.freshness import Measure, measure, moment
 from sitemaps_plus.keys import KeyValue
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plans import Page, Plan, active, make_plan, numbered
+from sitemaps_plus.reports import Report
 from sitemaps_plus.sections import Section
 
 logger = logging.getLogger("sitemaps_plus")
+
+KEPT_PROBLEMS = 10
+"""Problems that are kept of a page; all are counted."""
 
 
 def refresh(
@@ -87,16 +91,24 @@ def record_rendering(
     record.changed_at = _newest(record.changed_at, seen)
 
 
-def record_publishing(page: Page, digest: str, built_at: datetime) -> None:
-    """Keep which bytes the built file of a page has, and when they were rendered.
+def record_publishing(page: Page, digest: str, built_at: datetime, report: Report) -> None:
+    """Keep which bytes the built file of a page has, when they were rendered, and what is missing from them.
 
     A database that refuses writes costs only time: the next build renders the page again.
     """
     if page.record.pk is None:
         return
+    changes = {
+        "built_digest": digest,
+        "built_at": built_at,
+        "left_out": report.left_out,
+        "dropped": report.dropped,
+        "problems": [problem[1:] for problem in report.problems[:KEPT_PROBLEMS]],
+    }
     with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
-        SitemapPage.objects.filter(pk=page.record.pk).update(built_digest=digest, built_at=built_at)
-    page.record.built_digest, page.record.built_at = digest, built_at
+        SitemapPage.objects.filter(pk=page.record.pk).update(**changes)
+    for name, value in changes.items():
+        setattr(page.record, name, value)
 
 
 def _renew_stored(

@@ -149,7 +149,7 @@ class PublishedSet:
         self.manifest.sections[label] = SectionEntry(pages=entries, rows=ready.rows, base=base_of(ready.plan.section))
         for page in ready.pages:
             if page.number in ready.outcomes:
-                record_publishing(page, entries[page.number].digest, ready.began)
+                record_publishing(page, entries[page.number].digest, ready.began, ready.outcomes[page.number].report)
         self._publish_index(f"sitemap-{label}", index)
         self.file.write(self.manifest)
         for number in ready.outcomes:

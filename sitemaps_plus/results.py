@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from sitemaps_plus.reports import Report
 
@@ -37,6 +38,24 @@ class SectionResult:
     is_held_back: bool = False
     """Whether only ``allow_shrink`` is missing."""
 
+    def as_json(self) -> dict[str, Any]:
+        """Return what JSON can hold, without the problems of single rows."""
+        return {
+            "site": self.site,
+            "label": self.label,
+            "pages": self.pages,
+            "rendered": self.rendered,
+            "skipped": self.skipped,
+            "written": self.written,
+            "urls": self.urls,
+            "bytes": self.bytes,
+            "left_out": self.left_out,
+            "dropped": self.report.dropped,
+            "warnings": self.report.warned,
+            "error": self.error,
+            "held_back": self.is_held_back,
+        }
+
 
 @dataclass(slots=True, kw_only=True)
 class BuildResult:
@@ -52,6 +71,15 @@ class BuildResult:
     is_stopped: bool = False
     """Whether the build was asked to stop before it was through."""
     seconds: float = 0.0
+
+    def of_site(self, domain: str) -> dict[str, Any]:
+        """Return what is kept of the build of one site, by the names of the fields of ``Build``."""
+        sections = [section for section in self.sections if section.site == domain]
+        counts = {
+            name: sum(getattr(section, name) for section in sections)
+            for name in ("pages", "rendered", "skipped", "written", "urls", "bytes", "left_out")
+        }
+        return {**counts, "sections": [section.as_json() for section in sections]}
 
     @property
     def is_complete(self) -> bool:

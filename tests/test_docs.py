@@ -13,7 +13,7 @@ import pytest
 
 import sitemaps_plus
 from sitemaps_plus import conf, entries, errors, hooks, sitemaps, url_for, urls, values
-from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.registry import Registry
 from sitemaps_plus.templatetags import sitemaps_plus as tags
 
@@ -198,8 +198,9 @@ def test_every_template_and_filter_is_explained():
     assert _missing({*tags.register.filters, *tags.register.tags}, text) == []
 
 
-def test_every_field_of_the_model_is_explained():
-    names = {field.name for field in SitemapPage._meta.get_fields() if not getattr(field, "primary_key", False)}
+def test_every_field_of_the_models_is_explained():
+    fields = [field for model in (Build, SitemapPage) for field in model._meta.get_fields()]
+    names = {field.name for field in fields if not getattr(field, "primary_key", False)}
 
     assert _missing(names, _read("model.md")) == []
 

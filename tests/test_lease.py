@@ -436,6 +436,38 @@ def test_who_gives_back_a_lease_that_another_one_has_taken_knows_it() -> None:
     assert not other.is_lost
 
 
+# What is kept of a build
+
+
+def test_who_started_a_build_and_what_for_is_kept(passes: Callable[[float], None]) -> None:
+    with hold(SITE, started_by="cron", labels=["products"]) as held:
+        found = Build.objects.get()
+        passes(3)
+        held.say("products: 1 / 20")
+        passes(1)
+        held.say("products: 2 / 20")
+        said = Build.objects.get().progress
+        held.report = {"urls": 50, "errors": ["the index"], "sections": [{"label": "products"}]}
+
+    assert (found.started_by, found.labels) == ("cron", ["products"])
+    assert said == "products: 1 / 20"
+    ended = Build.objects.get()
+    assert (ended.progress, ended.urls, ended.errors, ended.sections) == (
+        "",
+        50,
+        ["the index"],
+        [{"label": "products"}],
+    )
+
+
+def test_how_far_a_build_is_is_no_error_of_the_build(passes: Callable[[float], None]) -> None:
+    with hold(SITE) as held, refusing("UPDATE"):
+        passes(3)
+        held.say("products: 1 / 20")
+
+    assert len(results()) == 1
+
+
 # Signs of life
 
 
@@ -608,8 +640,8 @@ def test_a_lease_that_cannot_be_given_back_hides_no_error(caplog: pytest.LogCapt
     ]
 
 
-def test_old_builds_of_the_site_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "HISTORY", 3)
+def test_old_builds_of_the_site_are_forgotten(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BUILD_HISTORY": 3}
     with hold(OTHER_SITE):
         for _ in range(6):
             is_locked()
@@ -626,18 +658,18 @@ def test_old_builds_of_the_site_are_forgotten(monkeypatch: pytest.MonkeyPatch) -
 def test_builds_that_run_or_are_recent_are_kept() -> None:
     old = Build.objects.bulk_create(
         Build(site=1, holder="cron", started_at=timezone.now(), expires_at=timezone.now(), result="done")
-        for _ in range(lease.HISTORY + 50)
+        for _ in range(250)
     )
     assert len(old) == 250
 
     with hold(SITE):
         pass
 
-    assert results() == ["done"] * (lease.HISTORY + 1)
+    assert results() == ["done"] * 201
 
 
-def test_history_that_cannot_be_forgotten_holds_up_no_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "HISTORY", 0)
+def test_history_that_cannot_be_forgotten_holds_up_no_build(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BUILD_HISTORY": 0}
     with hold(SITE):
         pass
 

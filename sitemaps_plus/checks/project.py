@@ -74,6 +74,8 @@ def _wrong_values(given: Settings) -> Iterator[tuple[str, object, str]]:
         yield "GRACE_PERIOD", given.GRACE_PERIOD, "Give a number of seconds, for example 86400."
     if not _is_share(given.MAX_SHRINK):
         yield "MAX_SHRINK", given.MAX_SHRINK, "Give a number from 0 to 1, for example 0.5 for half of the URLs."
+    if type(given.BUILD_HISTORY) is not int or given.BUILD_HISTORY < 0:
+        yield "BUILD_HISTORY", given.BUILD_HISTORY, "Give a number of builds, for example 200."
     if not isinstance(given.CACHE, str) or given.CACHE not in settings.CACHES:
         yield "CACHE", given.CACHE, f"Use an alias of CACHES: {', '.join(settings.CACHES)}."
     if not isinstance(given.CACHE_CONTROL, str) or not given.CACHE_CONTROL.isprintable():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import signal
 import sys
@@ -106,6 +107,12 @@ class Command(BaseCommand):
             metavar="N",
             help='Render pages in N processes, "auto" for one on each core; without it, one process does it all.',
         )
+        parser.add_argument(
+            "--started-by",
+            default="",
+            metavar="TEXT",
+            help="What the history says of who started the build; the user of the system without it.",
+        )
         parser.add_argument("--json", action="store_true", help="Print the report as one JSON object.")
         parser.add_argument(
             "--progress",
@@ -156,6 +163,7 @@ class Command(BaseCommand):
                 allow_shrink=options["allow_shrink"],
                 prune=options["prune"],
                 if_locked=options["if_locked"],
+                started_by=options["started_by"] or _who(),
                 is_stopped=lambda: bool(caught),
             )
         if shows:
@@ -278,6 +286,14 @@ def _signals() -> Iterator[list[int]]:
             signal.signal(one, handler)
 
 
+def _who() -> str:
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):
+        # A container may have no name for its user.
+        return ""
+
+
 def _check_tables() -> None:
     wanted = {model._meta.db_table for model in (SitemapPage, BuildModel)}
     try:
@@ -315,22 +331,7 @@ def _as_json(result: BuildResult) -> dict[str, Any]:
         "errors": result.errors,
         "locked": result.locked,
         "sections": [
-            {
-                "site": section.site,
-                "label": section.label,
-                "pages": section.pages,
-                "rendered": section.rendered,
-                "skipped": section.skipped,
-                "written": section.written,
-                "urls": section.urls,
-                "bytes": section.bytes,
-                "left_out": section.left_out,
-                "dropped": section.report.dropped,
-                "warnings": section.report.warned,
-                "problems": [problem._asdict() for problem in section.report.problems],
-                "error": section.error,
-                "held_back": section.is_held_back,
-            }
+            {**section.as_json(), "problems": [problem._asdict() for problem in section.report.problems]}
             for section in result.sections
         ],
     }

@@ -83,9 +83,9 @@ def build(
     a ``Site`` with an unusable domain is an error of the result, and the others are built. A section that fails keeps
     its last published files and stays in the index, and so does one that `allow_shrink` would let lose most of its
     URLs. A site that another build is building is named in the result; with `if_locked` "wait" that is waited for.
-    `started_by` is kept in the history. `prune` removes files that no index lists without their ``GRACE_PERIOD``. `is_stopped` is asked between pages. With
+    `prune` removes files that no index lists without their ``GRACE_PERIOD``. `is_stopped` is asked between pages. With
     more than one of `workers`, so many processes render pages; 0 means one for each core. `warm_cache` puts what was
-    published into the cache, so that no request renders.
+    published into the cache, so that no request renders. `started_by` is kept in the history.
     """
     asked, labels = labels, chosen_labels(labels)
     if if_locked not in get_args(IfLocked):

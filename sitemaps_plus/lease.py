@@ -98,7 +98,9 @@ class Lease:
             return
         self._asked = moment
         try:
-            is_ours = self._ask(lambda builds: self._ours(builds).update(expires_at=_Now() + timedelta(seconds=LEASE)))
+            is_ours = self._ask(
+                lambda builds: self._ours(builds).update(expires_at=DatabaseNow() + timedelta(seconds=LEASE))
+            )
         except (DatabaseError, InterfaceError) as error:
             if moment - self._renewed >= LEASE:
                 raise LeaseLost(
@@ -164,23 +166,23 @@ class Lease:
 
     def _find_other(self, builds: QuerySet[Build]) -> _Other | None:
         found = builds.filter(lease=self._name).values_list(
-            "holder", _Now() - F("started_at"), F("expires_at") - _Now()
+            "holder", DatabaseNow() - F("started_at"), F("expires_at") - DatabaseNow()
         )
         return next((_Other(*row) for row in found), None)
 
     def _end_expired(self, builds: QuerySet[Build]) -> None:
         # Asked again here: it may have given a sign of life since.
-        expired = builds.filter(lease=self._name, expires_at__lte=_Now())
-        expired.update(lease=None, result=Build.Result.LOST, ended_at=_Now())
+        expired = builds.filter(lease=self._name, expires_at__lte=DatabaseNow())
+        expired.update(lease=None, result=Build.Result.LOST, ended_at=DatabaseNow())
 
     def _start(self, builds: QuerySet[Build]) -> int:
         holder = f"process {os.getpid()} on {socket.gethostname()}"[:255]
-        expires_at: Any = _Now() + timedelta(seconds=LEASE)
+        expires_at: Any = DatabaseNow() + timedelta(seconds=LEASE)
         return builds.create(
             site=self._site.id,
             lease=self._name,
             holder=holder,
-            started_at=_Now(),
+            started_at=DatabaseNow(),
             expires_at=expires_at,
             **self._asked_for,
         ).pk
@@ -196,7 +198,7 @@ class Lease:
     def _give_back(self) -> None:
         if not self._id:
             return
-        end = {**self.report, "lease": None, "result": self.result, "ended_at": _Now(), "progress": ""}
+        end = {**self.report, "lease": None, "result": self.result, "ended_at": DatabaseNow(), "progress": ""}
         try:
             is_ours = self._ask(lambda builds: self._ours(builds).update(**end))
         except (DatabaseError, InterfaceError) as error:
@@ -259,8 +261,9 @@ class _Other(NamedTuple):
         )
 
 
-class _Now(Now):
+class DatabaseNow(Now):
     """The time of the database, which no zone and no summer time moves."""
 
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """Return the SQL of MariaDB and MySQL, whose ``NOW()`` is in the zone of the connection."""
         return self.as_sql(compiler, connection, template="UTC_TIMESTAMP(6)", **context)

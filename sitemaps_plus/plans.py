@@ -81,7 +81,7 @@ class Plan:
 
 def make_plan(section: Section, records: Sequence[SitemapPage]) -> Plan:
     """Return the plan of `records`, which are in key order."""
-    if section.paged_by == "position":
+    if section.paged_by == "position" or not records:
         return Plan(section=section, pages=[Page(record=record) for record in records])
     starts = [None if record.start is None else section.key.load(record.start) for record in records]
     ends = [*starts[1:], None]

@@ -52,6 +52,9 @@ class Settings:
     BUILD_HISTORY: int = 200
     """Ended builds of a site that are remembered."""
 
+    HEALTH_TOKEN: str = ""
+    """What a monitor has to give for ``/sitemap-health.json``; without one it is for people who may see the status."""
+
     STRICT: bool = False
     """Make a row that breaks a rule an error instead of leaving it out; ``settings.DEBUG`` unless given."""
 

@@ -11,8 +11,9 @@ from typing import Any
 from django.contrib.auth.decorators import login_not_required
 from django.core.handlers.asgi import ASGIRequest
 from django.db import InterfaceError, OperationalError, transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotFound, JsonResponse
 from django.utils.cache import get_conditional_response
+from django.utils.crypto import constant_time_compare
 from django.utils.http import http_date
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
@@ -20,6 +21,7 @@ from django.views.decorators.http import require_safe
 from sitemaps_plus.classic import index, sitemap
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import PageGone, PageNotFound, Unavailable, UnknownHost
+from sitemaps_plus.monitoring import overview
 from sitemaps_plus.origin import get_site
 from sitemaps_plus.packing import unpack
 from sitemaps_plus.pages import Format
@@ -27,7 +29,7 @@ from sitemaps_plus.responses import PublicResponse, PublicStream
 from sitemaps_plus.serving import Served, serve
 from sitemaps_plus.sources import Wanted
 
-__all__ = ["index", "page", "section_index", "site_index", "sitemap"]
+__all__ = ["health", "index", "page", "section_index", "site_index", "sitemap"]
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -86,6 +88,33 @@ def page(request: HttpRequest, label: str, number: str, extension: str = "xml") 
         raise PageNotFound(f"{number} is no page number; the index lists those there are.")
     form: Format = "txt" if extension == "txt" else "xml"
     return _send(request, Wanted(site=get_site(request), label=label, number=int(number), form=form), extension)
+
+
+@transaction.non_atomic_requests
+@login_not_required
+@require_safe
+def health(request: HttpRequest) -> HttpResponse:
+    """Tell a monitor how the sitemaps are: 200 where nothing needs a person at once, else 503.
+
+    For who gives ``HEALTH_TOKEN``, as ``Authorization: Bearer`` or ``?token=``, or may see the status in the admin; to
+    all others there is no such page.
+    """
+    if not _may_see_health(request):
+        return HttpResponseNotFound("Not Found\n", content_type="text/plain")
+    found = overview()
+    response = JsonResponse(found.as_json(), status=200 if found.is_healthy else 503)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _may_see_health(request: HttpRequest) -> bool:
+    wanted = get_settings().HEALTH_TOKEN
+    scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+    given = bearer if scheme.lower() == "bearer" else request.GET.get("token", "")
+    if wanted and constant_time_compare(given.strip(), wanted):
+        return True
+    user = getattr(request, "user", None)
+    return bool(user and user.is_active and user.has_perm("sitemaps_plus.view_sitemappage"))
 
 
 def _send(request: HttpRequest, wanted: Wanted, extension: str) -> HttpResponseBase:

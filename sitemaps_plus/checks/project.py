@@ -55,6 +55,9 @@ def check_setting_values(**_kwargs: Any) -> list[CheckMessage]:
     ]
 
 
+SHORTEST_TOKEN = 16
+
+
 def _wrong_values(given: Settings) -> Iterator[tuple[str, object, str]]:
     if given.EXTENSION not in ("xml", "xml.gz"):
         yield "EXTENSION", given.EXTENSION, 'Use "xml" or "xml.gz".'
@@ -74,6 +77,9 @@ def _wrong_values(given: Settings) -> Iterator[tuple[str, object, str]]:
         yield "GRACE_PERIOD", given.GRACE_PERIOD, "Give a number of seconds, for example 86400."
     if not _is_share(given.MAX_SHRINK):
         yield "MAX_SHRINK", given.MAX_SHRINK, "Give a number from 0 to 1, for example 0.5 for half of the URLs."
+    if not isinstance(given.HEALTH_TOKEN, str) or 0 < len(given.HEALTH_TOKEN) < SHORTEST_TOKEN:
+        # Without its value, which is a secret.
+        yield "HEALTH_TOKEN", "...", f"Give a text of {SHORTEST_TOKEN} or more characters that nobody can guess."
     if type(given.BUILD_HISTORY) is not int or given.BUILD_HISTORY < 0:
         yield "BUILD_HISTORY", given.BUILD_HISTORY, "Give a number of builds, for example 200."
     if not isinstance(given.CACHE, str) or given.CACHE not in settings.CACHES:

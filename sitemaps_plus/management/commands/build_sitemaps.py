@@ -21,11 +21,13 @@ from django.db import DatabaseError, InterfaceError, connections, router
 
 from sitemaps_plus.build import build
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.errors import NoOrigin, SitemapError
 from sitemaps_plus.examination import Due, examine
 from sitemaps_plus.models import Build as BuildModel
 from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.monitoring import Alarm, Overview, overview
 from sitemaps_plus.results import BuildResult, SectionResult
+from sitemaps_plus.status import SectionStatus
 
 LOCKED = 75
 """Exit status where another build holds the lease: EX_TEMPFAIL of sysexits.h, try again later."""
@@ -42,6 +44,7 @@ examples:
   manage.py build_sitemaps --workers auto          several processes, for large sites
   manage.py build_sitemaps --dry-run               what would be rendered, and why
   manage.py build_sitemaps --check                 for monitoring: exit status 1 if anything is stale
+  manage.py build_sitemaps --status                how each section is, and what is wrong
   manage.py build_sitemaps --if-locked skip        for cron: a build that is still running is no error
 
 exit status: 0 all was built; 1 something failed or, with --check, is stale; 75 another build of a site is running;
@@ -73,6 +76,11 @@ class Command(BaseCommand):
         what.add_argument("--dry-run", action="store_true", help="Say what would be rendered and why; change nothing.")
         what.add_argument(
             "--check", action="store_true", help="Say what is stale, change nothing, and exit with 1 if anything is."
+        )
+        what.add_argument(
+            "--status",
+            action="store_true",
+            help="Say how each section is and what is wrong; change nothing, and exit with 1 if anything is.",
         )
         parser.add_argument("--full", action="store_true", help="Render every page, not only those that are due.")
         parser.add_argument(
@@ -124,8 +132,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Build and report; raise CommandError where anything failed."""
         try:
-            if options["dry_run"] or options["check"]:
-                self._refuse(options, "check" if options["check"] else "dry_run", ("repack", "prune", "warm_cache"))
+            looks = next((name for name in ("dry_run", "check", "status") if options[name]), None)
+            if looks:
+                self._refuse(options, looks, ("repack", "prune", "warm_cache"))
+            if looks == "status":
+                self._status(options)
+            elif looks:
                 self._examine(options)
             else:
                 self._build(options)
@@ -201,6 +213,28 @@ class Command(BaseCommand):
             self.stdout.write(f"{_count(len(found), 'page')} {would}")
         if options["check"] and found:
             raise CommandError(f"{_count(len(found), 'page')} stale: run build_sitemaps.")
+
+    def _status(self, options: dict[str, Any]) -> None:
+        _check_tables()
+        found = overview()
+        wanted = options["sites"]
+        sites = {name for site in found.sites for name in (str(site.status.site.id), site.status.site.domain)}
+        if unknown := [name for name in wanted if name not in sites]:
+            raise NoOrigin(f"There is no site {unknown[0]!r}.")
+        if wanted:
+            found.sites = [s for s in found.sites if {str(s.status.site.id), s.status.site.domain} & set(wanted)]
+        if options["json"]:
+            self.stdout.write(json.dumps(found.as_json(), indent=2))
+        elif options["verbosity"] > 0:
+            for site in found.sites:
+                for section in site.status.sections:
+                    self.stdout.write(_status_line(site.status.site.domain, section))
+            for name, alarm in _all_alarms(found):
+                style = self.style.ERROR if alarm.level == "error" else self.style.WARNING
+                self.stdout.write(style(f"{' '.join(filter(None, (name, alarm.label)))}: {alarm.text} {alarm.remedy}"))
+        if not found.is_healthy:
+            errors = sum(alarm.level == "error" for _, alarm in _all_alarms(found))
+            raise CommandError(f"{_count(errors, 'error')}: see above, or the status page in the admin.")
 
     def _progress(self, what: str, done: int, known: int) -> None:
         if not known:
@@ -316,6 +350,21 @@ def _workers(text: str) -> int:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _status_line(site: str, section: SectionStatus) -> str:
+    about = "about " if section.is_estimated else ""
+    state: str = section.state
+    if section.stale_since:
+        state += f" since {section.stale_since:%Y-%m-%d %H:%M %Z}"
+    built = f", built {section.built_at:%Y-%m-%d %H:%M %Z}" if section.built_at else ""
+    counts = f"{about}{_count(section.urls, 'URL')} on {_count(section.pages, 'page')}"
+    return f"{site} {section.label}: {state}, {counts}{built}"
+
+
+def _all_alarms(found: Overview) -> list[tuple[str, Alarm]]:
+    of_sites = [(site.status.site.domain, alarm) for site in found.sites for alarm in site.alarms]
+    return [("", alarm) for alarm in found.alarms] + of_sites
 
 
 def _due_as_json(found: list[Due]) -> list[dict[str, Any]]:

@@ -58,6 +58,10 @@ class PageGone(PageNotFound):
     """A page existed once and its number is retired (HTTP 410)."""
 
 
+class InvalidPlace(SitemapError, ValueError):
+    """A text that should say where to go on reading a page says nothing that could be meant."""
+
+
 class Unavailable(SitemapError, RuntimeError):
     """The database does not answer, and no version of a sitemap is kept (HTTP 503)."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from django.core.paginator import EmptyPage
@@ -110,11 +111,12 @@ def _chunks_by_position(section: Section, page: Page, cleaner: Cleaner) -> Itera
 def _slices(section: Section, page: Page, cleaner: Cleaner) -> Iterator[list[Any]]:
     limit = section.urls_limit
     first = (page.number - 1) * limit
+    places = range(first, first + limit)[slice(*page.part)]
     items = section.slice(cleaner.report)
     # Not to count from the beginning for each part of a page.
     size = limit if isinstance(items, Pairs) and items.is_counted_out else CHUNK
-    for start in range(first, first + limit, size):
-        found = list(items[start : min(start + size, first + limit)])
+    for start in range(places.start, places.stop, size):
+        found = list(items[start : min(start + size, places.stop)])
         if found:
             yield found
         if len(found) < size:
@@ -136,7 +138,7 @@ def _own_urls(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: bo
         infos = sitemap.get_urls(page=page.number, site=section.site, protocol=section.origin.scheme)
     except EmptyPage as error:
         raise PageNotFound(f"The sitemap {section.label!r} has no page {page.number}.") from error
-    for info in infos:
+    for info in islice(infos, *page.part):
         group = url_info_group(info, _key(info.get("item")), cleaner, keeps_given=keeps_given)
         if group is not None:
             yield group

@@ -24,6 +24,8 @@ class Page:
     """Key of the first row; None for no lower bound, and for pages by position."""
     end: KeyValue | None = None
     """Start of the next page; None for no upper bound."""
+    part: tuple[int, int | None] = (0, None)
+    """Which of its URLs are wanted, from one place up to, not including, another; only for pages by position."""
 
     @property
     def number(self) -> int:

@@ -114,6 +114,20 @@ class Silence(Report):
         pass
 
 
+class RowReport(Silence):
+    """A report that says nothing and keeps what happened to each row, for a few rows that somebody looks at."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__(label)
+        self.rows: dict[object, list[Problem]] = {}
+        """By key."""
+
+    def _problem(self, key: object, hook: str, code: str, reason: str) -> Problem:
+        problem = super()._problem(key, hook, code, reason)
+        self.rows.setdefault(key, []).append(problem)
+        return problem
+
+
 def _one_line(value: object, longest: int) -> str:
     # Rows hold any text: it must neither break a line of the log nor fill the memory.
     text = str(value)[:longest]

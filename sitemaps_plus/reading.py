@@ -1,0 +1,219 @@
+"""Read what a page would list now, some rows at a time, as values for people to look at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from xml.etree import ElementTree
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+
+from sitemaps_plus import objects, rows
+from sitemaps_plus.entries import MAX_URLS, Entry, Group, Link
+from sitemaps_plus.errors import InvalidPlace
+from sitemaps_plus.extensions import NAMESPACES
+from sitemaps_plus.keys import KeyValue, as_shown
+from sitemaps_plus.pages import make_cleaner, neutral
+from sitemaps_plus.plans import Page
+from sitemaps_plus.reports import Problem, RowReport
+from sitemaps_plus.sections import Section
+from sitemaps_plus.text import shown
+from sitemaps_plus.writer import namespaces, url_element, without_repeats
+
+MOST = 500
+"""Rows that are read at a time, however many are wanted."""
+
+_LONGEST_PLACE = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Media:
+    """One image, video or news of a URL, as it is written."""
+
+    name: str
+    """``image``, ``video`` or ``news``."""
+    loc: str
+    """Address of the picture, for a video that of its thumbnail; empty for news."""
+    title: str
+    fields: Sequence[tuple[str, str]]
+    """Every tag that holds a text, without its prefix, and the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One URL of a page, or one row that is left out of it."""
+
+    key: object
+    """Key of the row as messages show it."""
+    pk: Any
+    """Primary key of the row; None for what is no row of the section's model."""
+    loc: str | None
+    """None for a row that is left out; `problems` say why."""
+    lastmod: str | None = None
+    changefreq: str | None = None
+    priority: str | None = None
+    images: Sequence[Media] = ()
+    videos: Sequence[Media] = ()
+    news: Sequence[Media] = ()
+    alternates: Sequence[Link] = ()
+    xml: str = ""
+    """The ``<url>`` as the writer writes it."""
+    problems: Sequence[Problem] = ()
+    """What was left out, dropped or looks wrong, for the whole row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryList:
+    """Some of the rows of a page, in its order."""
+
+    items: Sequence[Item]
+    """One for each URL: more than rows where a row has several languages."""
+    next: str | None
+    """Where to go on, to be given as `after`; None at the end."""
+
+
+def read_entries(section: Section, page: Page, *, after: str | None = None, count: int = 50) -> EntryList:
+    """Return what `count` rows of a page (at most `MOST`) would show now, those behind `after` where it is given.
+
+    Pages by key cost the same wherever the rows lie: one query for the keys and those of rendering them. For pages by
+    position `count` is of URLs, rows that are left out come last, and a class that makes its own URLs makes the whole
+    page. Raises InvalidPlace for an `after` that is not the `next` of such a list.
+    """
+    count = max(1, min(count, MOST))
+    with neutral():
+        if section.paged_by == "position":
+            return _by_position(section, page, _offset(after), count)
+        return _by_key(section, page, None if after is None else _key(section, after), count)
+
+
+def read_row(section: Section, page: Page, key: KeyValue) -> list[Item]:
+    """Return what one row of a page by key would show now; nothing where there is no such row."""
+    with neutral():
+        found = _by_key(section, replace(page, start=key), None, 1).items
+    return [item for item in found if item.key == as_shown(key)]
+
+
+def _by_key(section: Section, page: Page, after: KeyValue | None, count: int) -> EntryList:
+    names = section.key.names
+    wanted = page.rows(section, after)
+    if after is not None and page.start is not None:
+        # Negated, so that SQLite does not start there: a key of an earlier page must not show that page.
+        wanted = wanted.filter(~section.key.before(page.start))
+    plain = wanted.select_related(None).prefetch_related(None).order_by(*names)
+    found = [(tuple(row[: len(names)]), row[-1]) for row in plain.values_list(*names, "pk")[: count + 1]]
+    if not found:
+        return EntryList(items=[], next=None)
+    end, last = (found[count][0], found[count - 1][0]) if len(found) > count else (page.end, None)
+    pks = {as_shown(key): pk for key, pk in found[:count]}
+    groups, problems = _groups(section, replace(page, start=found[0][0], end=end))
+    entries = {key: group for key, group in groups if key in pks}
+    return EntryList(
+        items=[item for key, pk in pks.items() for item in _items(key, pk, entries.get(key, ()), problems)],
+        next=None if last is None else json.dumps(section.key.dump(last)),
+    )
+
+
+def _by_position(section: Section, page: Page, offset: int, count: int) -> EntryList:
+    groups, problems = _groups(section, replace(page, part=(offset, offset + count)))
+    are_rows = not section.makes_its_urls and isinstance(section.sitemap.items(), QuerySet)
+    items = [item for key, entries in groups for item in _items(key, key if are_rows else None, entries, problems)]
+    known = {key for key, _ in groups}
+    items += [
+        item for key in problems if key not in known for item in _items(key, key if are_rows else None, (), problems)
+    ]
+    end = offset + count
+    is_more = end < section.urls_limit and (len(items) >= count or end < (page.record.rows or 0))
+    return EntryList(items=items, next=json.dumps(end) if is_more else None)
+
+
+def _groups(section: Section, page: Page) -> tuple[list[tuple[object, list[Entry]]], dict[object, list[Problem]]]:
+    """Return the entries of each row that has any, and what happened to rows, by key."""
+    report, seen = RowReport(section.label), set[str]()
+    read = rows.read_groups if section.reads_values else objects.read_groups
+    groups: Iterable[Group] = read(section, page, make_cleaner(section, report))
+    return [(group.key, without_repeats(group, seen, report)) for group in groups], report.rows
+
+
+def _items(key: object, pk: Any, entries: Sequence[Entry], problems: dict[object, list[Problem]]) -> Iterator[Item]:
+    said = tuple(problems.get(key, ()))
+    if not entries:
+        yield Item(key=key, pk=pk, loc=None, problems=said)
+    for entry in entries:
+        media, links = _parsed(entry.extra)
+        yield Item(
+            key=key,
+            pk=pk,
+            loc=entry.loc,
+            lastmod=entry.lastmod,
+            changefreq=entry.changefreq,
+            priority=entry.priority,
+            images=[one for one in media if one.name == "image"],
+            videos=[one for one in media if one.name == "video"],
+            news=[one for one in media if one.name == "news"],
+            alternates=[*entry.links, *links],
+            xml=url_element(entry).strip(),
+            problems=said,
+        )
+
+
+def _parsed(elements: str) -> tuple[list[Media], list[Link]]:
+    """Return the media and the links in what the writer wrote of them."""
+    if not elements:
+        return [], []
+    root = ElementTree.fromstring(f"<url{namespaces(NAMESPACES)}>{elements}</url>")  # noqa: S314 - of the writer
+    links = [Link(one.attrib["hreflang"], one.attrib["href"]) for one in root if _name(one) == "link"]
+    return [_media(one) for one in root if _name(one) != "link"], links
+
+
+def _media(element: ElementTree.Element) -> Media:
+    fields = [(_name(one), one.text) for one in element.iter() if one.text and not len(one)]
+    by_name = dict(reversed(fields))
+    loc = by_name.get("thumbnail_loc" if _name(element) == "video" else "loc", "")
+    return Media(name=_name(element), loc=loc, title=by_name.get("title", ""), fields=fields)
+
+
+def _name(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _offset(after: str | None) -> int:
+    offset = 0 if after is None else _loaded(after)
+    if type(offset) is not int or not 0 <= offset <= MAX_URLS:
+        raise _invalid(after)
+    return offset
+
+
+def _key(section: Section, after: str) -> KeyValue:
+    given = _loaded(after)
+    try:
+        key = section.key.load(given)
+        for field, part in zip(section.key.fields, key, strict=True):
+            # What no row can hold a database may refuse: a number too large, for one.
+            field.run_validators(part)
+        # As text: 1, 1.0 and true are equal.
+        is_same = json.dumps(section.key.dump(key)) == json.dumps(given) and None not in key
+    except (ValidationError, ValueError, TypeError, ArithmeticError) as error:
+        raise _invalid(after) from error
+    if not is_same or any("\0" in part for part in given if isinstance(part, str)):
+        raise _invalid(after)
+    return key
+
+
+def _loaded(after: str) -> Any:
+    try:
+        if len(after) > _LONGEST_PLACE:
+            raise _invalid(after)
+        # A lone surrogate is text for Python alone.
+        after.encode()
+        given = json.loads(after)
+        json.dumps(given, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise _invalid(after) from error
+    return given
+
+
+def _invalid(after: object) -> InvalidPlace:
+    return InvalidPlace(f"{shown(after)} is no place to go on reading from; begin with the first rows of the page.")

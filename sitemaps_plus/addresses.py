@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 from sitemaps_plus.errors import InvalidEntry, MissingExtra
 from sitemaps_plus.text import Warn, ignore, shown
@@ -19,6 +19,8 @@ _SAFE = "-._~!$&'()*+,;=:@/?"
 _CHARS = rf"[A-Za-z0-9{re.escape(_SAFE)}]*"
 _encoded_path = re.compile(rf"/(?!/){_CHARS}(?:%[0-9A-Fa-f]{{2}}{_CHARS})*").fullmatch
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ENCODED = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")
 _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?://([^/?#]*))?(.*)", re.DOTALL)
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]*))?")
 # RFC 1123 labels, and the underscore that the DNS allows and private hosts use.
@@ -134,6 +136,23 @@ def quote_path(path: str) -> str:
         return _STRAY_PERCENT.sub("%25", quote(path, safe=f"%{_SAFE}"))
     except UnicodeEncodeError as error:
         raise _broken_text(path) from error
+
+
+def canonical(url: str) -> str:
+    """Return what is equal for all ways to encode one URL, which `normalize` has returned.
+
+    Of a path all that need not be encoded is decoded, because Django decodes it before it looks for a view; of a query
+    only what RFC 3986 (6.2.2) calls unreserved.
+    """
+    head, mark, query = url.partition("?")
+    scheme, authority, path = _split(head)
+    path = quote(unquote_to_bytes(path), safe=_SAFE.replace("?", ""))
+    return f"{scheme}://{authority}{path}{mark}{_ENCODED.sub(_decoded, query)}"
+
+
+def _decoded(match: re.Match[str]) -> str:
+    character = chr(int(match[1], 16))
+    return character if _UNRESERVED.fullmatch(character) else match[0].upper()
 
 
 def check_scope(url: str, scope: Scope) -> None:

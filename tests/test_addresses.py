@@ -14,7 +14,7 @@ from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from sitemaps_plus import addresses
-from sitemaps_plus.addresses import MAX_LOC, Origin, Scope, check_scope, normalize, quote_path
+from sitemaps_plus.addresses import MAX_LOC, Origin, Scope, canonical, check_scope, normalize, quote_path
 from sitemaps_plus.errors import InvalidEntry, MissingExtra
 from xml_checks import PLAIN
 
@@ -419,3 +419,33 @@ def test_an_international_host_without_the_idna_package_names_the_extra(monkeypa
     with pytest.raises(MissingExtra, match=re.escape('pip install "django-sitemaps-plus[idna]"')):
         normalize("https://missing-ü.example/", origin=EXAMPLE)
     assert normalize("https://xn--bcher-kva.example/", origin=EXAMPLE) == "https://xn--bcher-kva.example/"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/b%c3%bc", "/bü"),
+        ("/a%26b", "/a&b"),
+        ("/%61", "/a"),
+        ("/a?q=%61%c3%bc", "/a?q=aü"),
+        ("/a%2fb", "/a/b"),
+        ("https://[::1]/%7e", "https://[::1]/~"),
+    ],
+)
+def test_canonical_addresses_are_equal_for_all_ways_to_encode_one(one, other):
+    assert canonical(normalize(one, origin=EXAMPLE)) == canonical(normalize(other, origin=EXAMPLE))
+
+
+@pytest.mark.parametrize(("one", "other"), [("/a?q=%26", "/a?q=&"), ("/a%3Fq", "/a?q"), ("/A", "/a"), ("/a%25", "/a")])
+def test_canonical_addresses_differ_for_different_ones(one, other):
+    assert canonical(normalize(one, origin=EXAMPLE)) != canonical(normalize(other, origin=EXAMPLE))
+
+
+@given(st.text())
+def test_a_canonical_address_stays_as_it_is(path):
+    try:
+        url = canonical(normalize(f"/{path}", origin=EXAMPLE))
+    except InvalidEntry:
+        return
+
+    assert canonical(url) == url

@@ -1,0 +1,205 @@
+"""Turn an address into the condition by which the database finds the row that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from django.conf import settings
+from django.contrib import sitemaps as contrib
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import F, Q, QuerySet
+from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
+from django.utils import translation
+
+from sitemaps_plus.addresses import canonical, normalize
+from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.hooks import Declared, Expression
+from sitemaps_plus.per_language import PerLanguage
+from sitemaps_plus.related import Related, find_relation
+from sitemaps_plus.sections import Section
+from sitemaps_plus.url_for import UrlFor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """What a row with one address looks like to the database."""
+
+    condition: Q
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """Expressions that the condition compares, by alias."""
+    is_exact: bool = False
+    """Whether each row that fits has the address, in one of its languages at least."""
+    views: frozenset[str] = frozenset()
+    """Names of the URL patterns that answer the address, where only they tell whether it is one of the section."""
+
+    def rows(self, among: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the rows that fit."""
+        found: QuerySet[Any] = among.annotate(**self.columns).filter(self.condition)
+        return found
+
+
+class NotAskable(SitemapError, LookupError):
+    """Nothing in the database says which address a row of the section has."""
+
+
+def lookup_of(section: Section, url: str) -> Lookup | None:
+    """Return the condition for a canonical address, or None where no row of the section can have it.
+
+    Raises NotAskable where only making the address of every row would tell.
+    """
+    location = section.hooks.location
+    if section.model is None or section.makes_its_urls:
+        raise NotAskable
+    if isinstance(location.value, UrlFor):
+        # Rows with one of these two are in no database, and some refuse to be asked for them.
+        return None if "\0" in unquote(url) else _joined(_by_pattern(section, url, location.value))
+    if _is_absolute_url(section):
+        return None if "\0" in unquote(url) else _joined(_by_fields(section, url))
+    if location.kind == "expression":
+        return None if "\0" in unquote(url) else _by_text(section, url, location.value)
+    raise NotAskable
+
+
+def views_of(section: Section, url: str) -> frozenset[str]:
+    """Return the names of the URL patterns that answer an address in the languages of a section."""
+    return frozenset(match.view_name for _, match in _matches(section, url))
+
+
+def _is_absolute_url(section: Section) -> bool:
+    return type(section.sitemap).location is contrib.Sitemap.location and section.hooks.location.kind == "method"
+
+
+def _joined(found: Iterator[Lookup]) -> Lookup | None:
+    """Return one condition for those of several languages, which are often the same."""
+    lookups: dict[str, Lookup] = {}
+    for one in found:
+        lookups.setdefault(repr((one.condition, one.columns)), one)
+    if not lookups:
+        return None
+    condition, columns = Q(), dict[str, Any]()
+    for one in lookups.values():
+        condition |= one.condition
+        columns |= one.columns
+    return Lookup(
+        condition=condition,
+        columns=columns,
+        is_exact=all(one.is_exact for one in lookups.values()),
+        views=frozenset().union(*(one.views for one in lookups.values())),
+    )
+
+
+def _matches(section: Section, url: str) -> Iterator[tuple[str, Any]]:
+    """Yield what the URLconf makes of an address, with the language."""
+    path = unquote(_path(section, url).partition("?")[0])
+    prefix = get_script_prefix()
+    if not path.startswith(prefix):
+        return
+    every = [code for code, _ in settings.LANGUAGES] if section.hooks.siblings else section.languages
+    for language in every or (settings.LANGUAGE_CODE,):
+        with translation.override(language):
+            try:
+                yield language, resolve(f"/{path.removeprefix(prefix)}")
+            except Resolver404:
+                continue
+
+
+def _path(section: Section, url: str) -> str:
+    return url.removeprefix(str(section.origin)) if url.startswith(f"{section.origin}/") else ""
+
+
+def _by_pattern(section: Section, url: str, location: UrlFor) -> Iterator[Lookup]:
+    for language, match in _matches(section, url):
+        given = match.captured_kwargs or {}
+        columns = {name for name, value in location.kwargs.items() if isinstance(value, Declared | Expression)}
+        constants = {name: value for name, value in location.kwargs.items() if name not in columns}
+        if match.args or not columns <= set(given) or not set(given) <= set(location.kwargs):
+            continue
+        with translation.override(language):
+            try:
+                path = reverse(location.viewname, kwargs={**given, **constants})
+                is_same = canonical(normalize(path, origin=section.origin)) == url
+            except (NoReverseMatch, SitemapError):
+                continue
+            if is_same and _speaks(location, columns):
+                yield _with_values(section, language, {name: (location.kwargs[name], given[name]) for name in columns})
+
+
+def _speaks(location: UrlFor, names: Iterable[str]) -> bool:
+    """Return whether the values of a location have a column in the language now active."""
+    values = [location.kwargs[name] for name in names]
+    return not any(isinstance(value, PerLanguage) and value.position() is None for value in values)
+
+
+def _with_values(section: Section, language: str, given: Mapping[str, tuple[Any, Any]]) -> Lookup:
+    condition, columns = Q(), dict[str, Any]()
+    for at, (declared, value) in enumerate(given[name] for name in sorted(given)):
+        if isinstance(declared, Related):
+            condition &= _by_relation(section, declared, value)
+            continue
+        expression: Any = _expression(declared)
+        if isinstance(expression, F):
+            condition &= Q(**{expression.name: value})  # type: ignore[attr-defined]
+            continue
+        alias = f"_sitemap_find_{at}_{language.replace('-', '_')}"
+        columns[alias] = expression
+        condition &= Q(**{alias: value})
+    return Lookup(condition=condition, columns=columns, is_exact=True)
+
+
+def _expression(declared: Any) -> Any:
+    """Return the column that gives a value in the language now active."""
+    if isinstance(declared, PerLanguage):
+        return list(declared.expressions().values())[declared.position() or 0].expression
+    if isinstance(declared, Declared):
+        raise NotAskable
+    return declared
+
+
+def _by_relation(section: Section, declared: Related, value: Any) -> Q:
+    """Return the condition that a related row has a value, in whatever language: making the address tells."""
+    relation = find_relation(section.model, declared.relation)
+    related = relation.model._default_manager.using(section.queryset().db).filter(**relation.conditions())
+    if declared.filter is not None:
+        related = related.filter(declared.filter)
+    parents = related.annotate(_sitemap_find=declared.value).filter(_sitemap_find=value).values(relation.parent)
+    return Q(pk__in=parents)
+
+
+def _by_fields(section: Section, url: str) -> Iterator[Lookup]:
+    """Yield the condition that fields have the values of parameters with their names.
+
+    Raises NotAskable where no view answers the address, as with a front end of its own, or none is told such a value.
+    """
+    is_askable = False
+    for _, match in _matches(section, url):
+        given = {_field(section.model, name): value for name, value in (match.captured_kwargs or {}).items()}
+        given.pop(None, None)
+        if given:
+            is_askable = True
+            condition = Q(**{str(name): value for name, value in given.items()})
+            yield Lookup(condition=condition, views=frozenset([match.view_name]))
+    if not is_askable:
+        raise NotAskable
+
+
+def _field(model: Any, parameter: str) -> str | None:
+    """Return the field that a URL parameter is named for: ``slug``, ``product_slug``, ``pk`` or ``id``."""
+    name = parameter.removeprefix(f"{model._meta.model_name}_")
+    if name in ("pk", "id"):
+        return "pk"
+    try:
+        found = model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return None
+    return name if getattr(found, "concrete", False) and not found.is_relation else None
+
+
+def _by_text(section: Section, url: str, expression: Any) -> Lookup:
+    """Return the condition that the database makes the address itself, in any way to write it."""
+    path = _path(section, url)
+    forms = {form for text in (url, path) if text for form in (text, unquote(text))}
+    alias = "_sitemap_find"
+    return Lookup(condition=Q(**{f"{alias}__in": sorted(forms)}), columns={alias: expression})

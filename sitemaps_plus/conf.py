@@ -55,6 +55,12 @@ class Settings:
     HEALTH_TOKEN: str = ""
     """What a monitor has to give for ``/sitemap-health.json``; without one it is for people who may see the status."""
 
+    CRAWLER_VISITS: bool = True
+    """Whether visits of crawlers to registered sitemaps are counted, by the user agents that they send."""
+
+    VISIT_HISTORY: int = 90
+    """Days for which counts of visits are kept."""
+
     STRICT: bool = False
     """Make a row that breaks a rule an error instead of leaving it out; ``settings.DEBUG`` unless given."""
 

@@ -1,4 +1,4 @@
-"""What is kept: of a plan, where each page starts, what it held and when that changed; of a build, how it ended."""
+"""What is kept: where pages start and what they held, how builds ended, and what crawlers fetched."""
 
 from __future__ import annotations
 
@@ -124,3 +124,33 @@ class Build(models.Model):
     def __str__(self) -> str:
         """Return the number of the build and its site."""
         return f"build {self.pk} of site {self.site}"
+
+
+class CrawlerVisit(models.Model):
+    """What one crawler was answered on one day, of the pages and the index of one section, or of the index of the site.
+
+    Written by ``sitemaps_plus.crawlers`` alone, by the clock of the process. Who it was is what the user agent claims.
+    """
+
+    site = models.PositiveIntegerField(_("site"), default=0, help_text=_("Id of the site, 0 without sites."))
+    label = models.CharField(
+        _("section"), max_length=100, blank=True, default="", help_text=_("Empty for the index of the site.")
+    )
+    crawler = models.CharField(_("crawler"), max_length=30, help_text=_("What the user agent claims to be."))
+    day = models.DateField(_("day"), help_text=_("In UTC."))
+    count_200 = models.PositiveIntegerField(_("documents"), default=0, help_text=_("Answers with status 200."))
+    count_304 = models.PositiveIntegerField(_("not modified"), default=0, help_text=_("Answers with status 304."))
+    count_other = models.PositiveIntegerField(_("other answers"), default=0)
+    last_at = models.DateTimeField(_("last visit"))
+
+    class Meta:
+        verbose_name = _("visit of a crawler")
+        verbose_name_plural = _("visits of crawlers")
+        ordering = ("-day", "site", "label", "crawler")
+        constraints = (
+            models.UniqueConstraint(fields=("site", "label", "crawler", "day"), name="sitemaps_plus_visit_of_a_day"),
+        )
+
+    def __str__(self) -> str:
+        """Return who came on which day, and for what."""
+        return f"{self.crawler} on {self.day}, {self.label or 'index'} of site {self.site}"

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_safe
 
 from sitemaps_plus.classic import index, sitemap
 from sitemaps_plus.conf import get_settings
+from sitemaps_plus.crawlers import note_visit
 from sitemaps_plus.errors import PageGone, PageNotFound, Unavailable, UnknownHost
 from sitemaps_plus.monitoring import overview
 from sitemaps_plus.origin import get_site
@@ -47,21 +48,25 @@ _WITHOUT_CONTENT = ("ETag", "Cache-Control", "Last-Modified", "Vary")
 _ZERO = re.compile(r";\s*q=0(?:\.0*)?\s*$")
 
 
-def _public(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Make a view answer GET and HEAD, without login, outside any transaction, and with a clear text for no sitemap."""
+def _public(want: Callable[..., tuple[Wanted, str]]) -> Callable[..., HttpResponseBase]:
+    """Make a view of what says which document is wanted and how it ends.
 
-    @wraps(view)
+    It answers GET and HEAD, without login, outside any transaction, with a clear text for no sitemap, and is counted.
+    """
+
+    @wraps(want)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        wanted, status = None, 500
         try:
-            response = view(request, *args, **kwargs)
-        except PageGone as error:
-            response = _explain(error, 410)
-        except (PageNotFound, UnknownHost) as error:
-            response = _explain(error, 404)
-        except (Unavailable, OperationalError, InterfaceError) as error:
-            if get_settings().STRICT and not isinstance(error, Unavailable):
-                raise
-            response = _unavailable(error)
+            wanted, extension = want(request, *args, **kwargs)
+            response = _send(request, wanted, extension)
+            status = response.status_code
+        except (PageNotFound, PageGone, UnknownHost, Unavailable, OperationalError, InterfaceError) as error:
+            response = _refuse(error)
+            status = response.status_code
+        finally:
+            if wanted is not None:
+                note_visit(request, wanted.site.id, wanted.label, status)
         response["X-Robots-Tag"] = "noindex, noodp, noarchive"
         return response
 
@@ -70,24 +75,24 @@ def _public(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponse
 
 
 @_public
-def site_index(request: HttpRequest, extension: str = "xml") -> HttpResponseBase:
+def site_index(request: HttpRequest, extension: str = "xml") -> tuple[Wanted, str]:
     """Answer with the index of the site that the request belongs to."""
-    return _send(request, Wanted(site=get_site(request)), extension)
+    return Wanted(site=get_site(request)), extension
 
 
 @_public
-def section_index(request: HttpRequest, label: str, extension: str = "xml") -> HttpResponseBase:
+def section_index(request: HttpRequest, label: str, extension: str = "xml") -> tuple[Wanted, str]:
     """Answer with the index of one section: what its URL was with Django's own sitemaps."""
-    return _send(request, Wanted(site=get_site(request), label=label), extension)
+    return Wanted(site=get_site(request), label=label), extension
 
 
 @_public
-def page(request: HttpRequest, label: str, number: str, extension: str = "xml") -> HttpResponseBase:
+def page(request: HttpRequest, label: str, number: str, extension: str = "xml") -> tuple[Wanted, str]:
     """Answer with one page of one section, as XML, gzip file or text."""
     if number != str(int(number)) or number == "0":
         raise PageNotFound(f"{number} is no page number; the index lists those there are.")
     form: Format = "txt" if extension == "txt" else "xml"
-    return _send(request, Wanted(site=get_site(request), label=label, number=int(number), form=form), extension)
+    return Wanted(site=get_site(request), label=label, number=int(number), form=form), extension
 
 
 @transaction.non_atomic_requests
@@ -174,6 +179,17 @@ def _accepts_gzip(request: HttpRequest) -> bool:
     }
     # What is named goes before "*" (RFC 9110, 12.5.3).
     return next((wanted[name] for name in ("gzip", "x-gzip", "*") if name in wanted), False)
+
+
+def _refuse(error: Exception) -> HttpResponse:
+    """Return what is said in place of a sitemap; raise the error of a database while ``STRICT`` is on."""
+    if isinstance(error, PageGone):
+        return _explain(error, 410)
+    if isinstance(error, PageNotFound | UnknownHost):
+        return _explain(error, 404)
+    if get_settings().STRICT and not isinstance(error, Unavailable):
+        raise error
+    return _unavailable(error)
 
 
 def _unavailable(error: Exception) -> HttpResponse:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from clock import Clock
-from sitemaps_plus import pages, serving
+from sitemaps_plus import crawlers, pages, serving
 from sitemaps_plus.pages import Document
 from sitemaps_plus.plans import Page
 from sitemaps_plus.sections import Section
@@ -29,6 +29,7 @@ def _nothing_kept(settings: Any) -> None:
     cache.clear()
     serving._resting.clear()
     serving._patient.clear()
+    crawlers.visits = crawlers.Visits()
     settings.STORAGES = dict(settings.STORAGES)  # Assigning builds the storages anew, those in memory empty.
 
 

@@ -21,6 +21,7 @@ from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.registry import registry
 
 _ANY_ORIGIN = Origin(scheme="https", host="example.com")
+_DAYS = range(1, 3651)
 
 
 @register()
@@ -82,6 +83,10 @@ def _wrong_values(given: Settings) -> Iterator[tuple[str, object, str]]:
         yield "HEALTH_TOKEN", "...", f"Give a text of {SHORTEST_TOKEN} or more characters that nobody can guess."
     if type(given.BUILD_HISTORY) is not int or given.BUILD_HISTORY < 0:
         yield "BUILD_HISTORY", given.BUILD_HISTORY, "Give a number of builds, for example 200."
+    if not isinstance(given.CRAWLER_VISITS, bool):
+        yield "CRAWLER_VISITS", given.CRAWLER_VISITS, "Use True or False, not a text: any text counts as true."
+    if type(given.VISIT_HISTORY) is not int or given.VISIT_HISTORY not in _DAYS:
+        yield "VISIT_HISTORY", given.VISIT_HISTORY, f"Give a number of days from 1 to {_DAYS[-1]}, for example 90."
     if not isinstance(given.CACHE, str) or given.CACHE not in settings.CACHES:
         yield "CACHE", given.CACHE, f"Use an alias of CACHES: {', '.join(settings.CACHES)}."
     if not isinstance(given.CACHE_CONTROL, str) or not given.CACHE_CONTROL.isprintable():

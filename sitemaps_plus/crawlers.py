@@ -1,0 +1,296 @@
+"""Count which crawlers fetch which sitemap: in memory while requests last, in the database once a minute afterwards."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.signals import request_finished
+from django.db import connections, router, transaction
+from django.db.models import DateTimeField, F, Max, Q, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce, Greatest
+from django.dispatch import receiver
+from django.http import HttpRequest
+
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.models import CrawlerVisit
+from sitemaps_plus.registry import registry
+
+logger = logging.getLogger("sitemaps_plus")
+
+CRAWLERS = (
+    "Googlebot",
+    "Google-InspectionTool",
+    "GoogleOther",
+    "Bingbot",
+    "YandexBot",
+    "Baiduspider",
+    "DuckDuckBot",
+    "Applebot",
+    "Yeti",
+    "PetalBot",
+    "Bytespider",
+    "SeznamBot",
+    "Sogou",
+    "360Spider",
+    "Coccocbot",
+    "Qwantbot",
+    "MojeekBot",
+    "Slurp",
+    "GPTBot",
+    "OAI-SearchBot",
+    "ClaudeBot",
+    "PerplexityBot",
+    "Amazonbot",
+    "Meta-ExternalAgent",
+    "CCBot",
+    "AhrefsBot",
+    "SemrushBot",
+    "MJ12bot",
+)
+"""Crawlers that are counted under their own name."""
+
+OTHER = "other"
+"""What all others count under that call themselves a bot, crawler or spider."""
+
+EVERY = 60.0
+"""Seconds between two writes of a process, and before one that failed is tried again."""
+
+BATCH = 200
+"""Rows written at once; what is more waits for the next time."""
+
+WAITING = 10_000
+"""Rows that may wait in memory while the database cannot be written to; what is more is not counted."""
+
+SUMMED = 30
+"""Days that the counts of a summary are of."""
+
+# Spelled otherwise, or only part of what the same crawler calls itself.
+_SPELLINGS = {
+    "yandexmobilebot": "YandexBot",
+    "yandeximages": "YandexBot",
+    "yandexwebmaster": "YandexBot",
+    "sogou web spider": "Sogou",
+    "yeti/": "Yeti",
+}
+_AMBIGUOUS = ("Sogou", "Yeti")  # also parts of other words, or of a browser's name
+_NAMES = {name.lower(): name for name in CRAWLERS if name not in _AMBIGUOUS} | _SPELLINGS
+# In lower case rather than IGNORECASE: so the expression skips at once what no name begins with.
+# Cubot makes phones.
+_CRAWLER = re.compile("|".join([*map(re.escape, _NAMES), r"bot(?<!cubot)\b", "crawl", "spider"]))
+_LONGEST = 500
+
+_DAY = 86_400
+_EPOCH = date(1970, 1, 1).toordinal()
+
+
+def crawler_of(user_agent: str) -> str | None:
+    """Return which of ``CRAWLERS`` a user agent claims to be, ``OTHER`` for another one, None for a browser.
+
+    It is a claim: anybody can send any text. Only the first 500 characters count.
+    """
+    found = _CRAWLER.search(user_agent[:_LONGEST].lower())
+    return _NAMES.get(found[0], OTHER) if found else None
+
+
+def note_visit(request: HttpRequest, site_id: int, label: str, status: int) -> None:
+    """Count an answer, if its user agent claims to be a crawler; costs no query and never fails."""
+    if get_settings().CRAWLER_VISITS and (crawler := crawler_of(request.META.get("HTTP_USER_AGENT", ""))):
+        visits.note(site_id, label, crawler, status)
+
+
+_Key = tuple[int, str, str, int]  # site, label, crawler, days since 1970 in UTC
+
+
+@dataclass(slots=True)
+class _Count:
+    """Answers of one day, and when the last one was, in seconds since 1970."""
+
+    ok: int = 0
+    not_modified: int = 0
+    other: int = 0
+    last: float = 0.0
+
+    def add(self, more: _Count) -> None:
+        self.ok += more.ok
+        self.not_modified += more.not_modified
+        self.other += more.other
+        self.last = max(self.last, more.last)
+
+
+class Visits:
+    """What this process has answered to crawlers and not written yet."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: dict[_Key, _Count] = {}
+        self._next = 0.0
+        self._pruned = 0
+
+    def note(self, site_id: int, label: str, crawler: str, status: int) -> None:
+        """Count an answer; none of a label that is not registered, because anybody can ask for any."""
+        if label and label not in registry:
+            return
+        now = time.time()
+        key = (site_id, label, crawler, int(now // _DAY))
+        with self._lock:
+            count = self._counts.get(key)
+            if count is None:
+                if len(self._counts) >= WAITING:
+                    return
+                count = self._counts[key] = _Count()
+            if status == 200:
+                count.ok += 1
+            elif status == 304:
+                count.not_modified += 1
+            else:
+                count.other += 1
+            count.last = now
+
+    def flush(self) -> None:
+        """Write what was counted, if the last time was a minute ago; keep it for the next time where that fails.
+
+        Raises nothing: what goes wrong is logged as a warning. A connection that breaks while it commits may leave
+        visits counted twice.
+        """
+        # Without the lock: this is asked at the end of every request of the project.
+        if not self._counts or time.monotonic() < self._next:
+            return
+        with self._lock:
+            if time.monotonic() < self._next:
+                return
+            self._next = time.monotonic() + EVERY
+            batch = {key: self._counts.pop(key) for key in list(islice(self._counts, BATCH))}
+        try:
+            with _connected() as using:
+                _write(batch, using)
+                batch = {}
+                self._prune(using)
+        except Exception as error:  # a response is never to fail of this
+            self._take_back(batch)
+            logger.warning(
+                "Visits of crawlers cannot be written, which is tried again in %d seconds (has migrate been run? "
+                'SITEMAPS_PLUS = {"CRAWLER_VISITS": False} turns it off): %s: %s',
+                EVERY,
+                type(error).__name__,
+                error,
+            )
+
+    def _take_back(self, batch: dict[_Key, _Count]) -> None:
+        with self._lock:
+            for key, count in batch.items():
+                if key in self._counts:
+                    self._counts[key].add(count)
+                elif len(self._counts) < WAITING:
+                    self._counts[key] = count
+
+    def _prune(self, using: str) -> None:
+        """Delete what is older than ``VISIT_HISTORY``, once a day."""
+        today = int(time.time() // _DAY)
+        if self._pruned != today:
+            oldest = _date(today) - timedelta(days=get_settings().VISIT_HISTORY)
+            CrawlerVisit.objects.using(using).filter(day__lte=oldest).delete()
+            self._pruned = today
+
+
+visits = Visits()
+"""The counts of this process."""
+
+
+@receiver(request_finished, dispatch_uid="sitemaps_plus.visits")
+def _write_afterwards(**_kwargs: Any) -> None:
+    """Write when a response has been sent, of whichever view: crawlers may not come again for days."""
+    visits.flush()
+
+
+@contextmanager
+def _connected() -> Iterator[str]:
+    """Give the alias of the database, and close its connection if nobody had one."""
+    using = router.db_for_write(CrawlerVisit)
+    was_open = connections[using].connection is not None
+    try:
+        yield using
+    finally:
+        # The request is over: nothing would close it afterwards.
+        if not was_open:
+            connections[using].close()
+
+
+def _write(counts: dict[_Key, _Count], using: str) -> None:
+    rows = CrawlerVisit.objects.using(using)
+    with transaction.atomic(using=using):
+        # In one order everywhere, so that two processes do not wait for each other.
+        missing = [key for key in sorted(counts) if not _add(rows, key, counts[key])]
+        # Empty at first, because another process may be faster: then nothing is created, and both are added.
+        rows.bulk_create([_empty(key, counts[key]) for key in missing], ignore_conflicts=True)
+        for key in missing:
+            _add(rows, key, counts[key])
+
+
+def _add(rows: QuerySet[CrawlerVisit], key: _Key, count: _Count) -> int:
+    site, label, crawler, day = key
+    return rows.filter(site=site, label=label, crawler=crawler, day=_date(day)).update(
+        count_200=F("count_200") + count.ok,
+        count_304=F("count_304") + count.not_modified,
+        count_other=F("count_other") + count.other,
+        last_at=Greatest(F("last_at"), Value(_moment(count.last), output_field=DateTimeField())),
+    )
+
+
+def _empty(key: _Key, count: _Count) -> CrawlerVisit:
+    site, label, crawler, day = key
+    return CrawlerVisit(site=site, label=label, crawler=crawler, day=_date(day), last_at=_moment(count.last))
+
+
+def _date(days: int) -> date:
+    return date.fromordinal(_EPOCH + days)
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC if django_settings.USE_TZ else None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlerSummary:
+    """What one crawler fetched of one section."""
+
+    crawler: str
+    """One of ``CRAWLERS``, or ``OTHER``: what its user agent claims."""
+
+    last_at: datetime
+    """Its last visit, as far as ``VISIT_HISTORY`` reaches."""
+
+    count_200: int
+    """Documents that it got, in the last 30 days, as the other counts."""
+
+    count_304: int
+    """Answers that nothing changed."""
+
+    count_other: int
+    """Other answers, errors for instance."""
+
+
+def visits_of(site_ids: Iterable[int]) -> dict[tuple[int, str], list[CrawlerSummary]]:
+    """Return what crawlers fetched, by site and label, the last visitor first; "" is the index of the site.
+
+    One query. What was never visited is not in it, and neither is what processes have not written yet.
+    """
+    is_recent = Q(day__gt=_date(int(time.time() // _DAY)) - timedelta(days=SUMMED))
+    names = ("count_200", "count_304", "count_other")
+    sums = {f"sum_of_{name}": Coalesce(Sum(name, filter=is_recent), 0) for name in names}
+    found: dict[tuple[int, str], list[CrawlerSummary]] = {}
+    rows = CrawlerVisit.objects.filter(site__in=list(site_ids)).values_list("site", "label", "crawler")
+    summed = rows.annotate(last=Max("last_at"), **sums).order_by("-last", "crawler")
+    for site, label, crawler, last_at, *counts in summed:
+        summary = CrawlerSummary(crawler=crawler, last_at=last_at, **dict(zip(names, counts, strict=True)))
+        found.setdefault((site, label), []).append(summary)
+    return found

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import sitemaps_plus
-from sitemaps_plus import conf, entries, errors, hooks, sitemaps, url_for, urls, values
-from sitemaps_plus.models import Build, SitemapPage
+from sitemaps_plus import conf, crawlers, entries, errors, hooks, sitemaps, url_for, urls, values
+from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.registry import Registry
 from sitemaps_plus.templatetags import sitemaps_plus as tags
 
@@ -198,11 +198,18 @@ def test_every_template_and_filter_is_explained():
     assert _missing({*tags.register.filters, *tags.register.tags}, text) == []
 
 
-def test_every_field_of_the_models_is_explained():
-    fields = [field for model in (Build, SitemapPage) for field in model._meta.get_fields()]
-    names = {field.name for field in fields if not getattr(field, "primary_key", False)}
+@pytest.mark.parametrize("model", [SitemapPage, Build, CrawlerVisit], ids=lambda model: model.__name__)
+def test_every_field_of_a_model_is_explained(model):
+    names = {field.name for field in model._meta.get_fields() if not getattr(field, "primary_key", False)}
+    _, _, section = _read("model.md").partition(f"\n## {model.__name__}\n")
 
-    assert _missing(names, _read("model.md")) == []
+    assert _missing(names, section.partition("\n## ")[0]) == []
+
+
+def test_the_number_of_crawlers_is_the_one_in_the_text():
+    text = (DOCS / "how-to" / "see-what-crawlers-fetch.md").read_text()
+
+    assert f"{len(crawlers.CRAWLERS) + 1} names" in text
 
 
 def test_every_extra_stands_in_a_command_that_installs_it():

@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("sitemaps_plus", "0004_build")]
+    dependencies = [("sitemaps_plus", "0005_build_history")]
 
     operations = [
         migrations.CreateModel(

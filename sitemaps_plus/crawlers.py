@@ -65,7 +65,7 @@ OTHER = "other"
 EVERY = 60.0
 """Seconds between two writes of a process, and before one that failed is tried again."""
 
-BATCH = 200
+BATCH = 50
 """Rows written at once; what is more waits for the next time."""
 
 WAITING = 10_000
@@ -198,7 +198,8 @@ class Visits:
         today = int(time.time() // _DAY)
         if self._pruned != today:
             oldest = _date(today) - timedelta(days=get_settings().VISIT_HISTORY)
-            CrawlerVisit.objects.using(using).filter(day__lte=oldest).delete()
+            with transaction.atomic(using=using):
+                CrawlerVisit.objects.using(using).filter(day__lte=oldest).delete()
             self._pruned = today
 
 
@@ -227,18 +228,30 @@ def _connected() -> Iterator[str]:
 
 def _write(counts: dict[_Key, _Count], using: str) -> None:
     rows = CrawlerVisit.objects.using(using)
+    # In one order everywhere, and what is missing in a transaction before: so no two processes wait for each other.
+    keys = sorted(counts)
+    if missing := sorted(set(keys) - _known(rows, keys)):
+        # Empty, because another process may be faster: then nothing is created, and both are added.
+        with transaction.atomic(using=using):
+            rows.bulk_create([_empty(key, counts[key]) for key in missing], ignore_conflicts=True)
     with transaction.atomic(using=using):
-        # In one order everywhere, so that two processes do not wait for each other.
-        missing = [key for key in sorted(counts) if not _add(rows, key, counts[key])]
-        # Empty at first, because another process may be faster: then nothing is created, and both are added.
-        rows.bulk_create([_empty(key, counts[key]) for key in missing], ignore_conflicts=True)
-        for key in missing:
+        for key in keys:
             _add(rows, key, counts[key])
 
 
-def _add(rows: QuerySet[CrawlerVisit], key: _Key, count: _Count) -> int:
+def _known(rows: QuerySet[CrawlerVisit], keys: list[_Key]) -> set[_Key]:
+    """Return what there are rows for; these may be more than `keys`."""
+    sites, labels, crawlers, days = (set(values) for values in zip(*keys, strict=True))
+    found = rows.filter(site__in=sites, label__in=labels, crawler__in=crawlers, day__in=map(_date, days))
+    return {
+        (site, label, crawler, day.toordinal() - _EPOCH)
+        for site, label, crawler, day in found.values_list("site", "label", "crawler", "day")
+    }
+
+
+def _add(rows: QuerySet[CrawlerVisit], key: _Key, count: _Count) -> None:
     site, label, crawler, day = key
-    return rows.filter(site=site, label=label, crawler=crawler, day=_date(day)).update(
+    rows.filter(site=site, label=label, crawler=crawler, day=_date(day)).update(
         count_200=F("count_200") + count.ok,
         count_304=F("count_304") + count.not_modified,
         count_other=F("count_other") + count.other,

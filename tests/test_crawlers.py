@@ -312,7 +312,7 @@ def test_what_waits_is_written_at_the_end_of_any_request(passes: Callable[[float
 
 
 @pytest.mark.django_db
-def test_one_update_adds_to_what_is_there(passes: Callable[[float], None]) -> None:
+def test_one_question_and_an_update_add_to_what_is_there(passes: Callable[[float], None]) -> None:
     note()
     crawlers.visits.flush()
     note()
@@ -321,7 +321,8 @@ def test_one_update_adds_to_what_is_there(passes: Callable[[float], None]) -> No
     with CaptureQueriesContext(connection) as queries:
         crawlers.visits.flush()
 
-    assert [query["sql"].partition(" ")[0] for query in queries if "crawlervisit" in query["sql"]] == ["UPDATE"]
+    said = [query["sql"].partition(" ")[0] for query in queries if "crawlervisit" in query["sql"]]
+    assert said == ["SELECT", "UPDATE"]
     assert counted() == [("products", "Googlebot", 2, 0, 0)]
 
 
@@ -356,17 +357,14 @@ def test_processes_add_to_one_row() -> None:
 
 @pytest.mark.django_db
 def test_a_row_that_another_process_creates_meanwhile_is_added_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    add, calls = crawlers._add, 0
+    known = crawlers._known
 
-    def late(rows: Any, key: Any, count: Any) -> int:
-        nonlocal calls
-        calls += 1
-        if calls == 1:
-            make_visit(day=crawlers._date(key[3]), count_200=5)
-            return 0
-        return add(rows, key, count)
+    def late(rows: Any, keys: Any) -> Any:
+        before = known(rows, keys)
+        make_visit(day=crawlers._date(keys[0][3]), count_200=5)
+        return before
 
-    monkeypatch.setattr(crawlers, "_add", late)
+    monkeypatch.setattr(crawlers, "_known", late)
     note()
 
     crawlers.visits.flush()
@@ -391,7 +389,7 @@ def test_an_older_visit_does_not_take_back_the_last_one(monkeypatch: pytest.Monk
 
 
 @pytest.mark.django_db(transaction=True)
-def test_threads_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
+def test_threads_that_write_at_once_lose_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     processes = [Visits() for _ in range(6)]
     names = ("Googlebot", "Bingbot", "Applebot", OTHER)
 
@@ -409,10 +407,8 @@ def test_threads_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        for process in processes:
-            process._next = 0.0
-            process.flush()  # what a server may have refused
 
+        assert caplog.text == ""
         assert counted() == [("products", name, 30, 0, 0) for name in sorted(names)]
 
 
@@ -435,7 +431,7 @@ def test_threads_of_one_process_lose_no_visit() -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("verb", ["UPDATE", "INSERT"])
+@pytest.mark.parametrize("verb", ["SELECT", "INSERT", "UPDATE"])
 def test_a_database_that_fails_costs_a_warning_and_no_visit(
     verb: str, passes: Callable[[float], None], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -449,11 +445,28 @@ def test_a_database_that_fails_costs_a_warning_and_no_visit(
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
     assert "CRAWLER_VISITS" in caplog.text
     assert "the server has gone away" in caplog.text
-    assert counted() == []
+    assert sum(count for *_, count, _, _ in counted()) == 0
 
     passes(EVERY)
     client().get(PAGE)
     assert counted() == [("products", "Googlebot", 4, 0, 0)]
+
+
+@pytest.mark.django_db
+def test_old_days_that_cannot_be_deleted_cost_no_visit_and_are_tried_again(
+    passes: Callable[[float], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    make_visit(day=date(2020, 1, 1))
+    note()
+
+    with refusing("DELETE"):
+        crawlers.visits.flush()
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+    passes(EVERY)
+    note()
+    crawlers.visits.flush()
+    assert counted() == [("products", "Googlebot", 2, 0, 0)]
 
 
 @pytest.mark.django_db

@@ -635,7 +635,15 @@ def test_the_search_in_files_stops_in_time():
     assert not finding.is_complete
 
 
-@pytest.mark.parametrize("data", [b"", b"no gzip", gzip.compress(b"<urlset>" * 1000)[:40], gzip.compress(b"x") + b"y"])
+CORRUPT = {
+    "empty": b"",
+    "no gzip": b"no gzip",
+    "a part": gzip.compress(b"<urlset>" * 1000)[:40],
+    "more behind it": gzip.compress(b"x") + b"y",
+}
+
+
+@pytest.mark.parametrize("data", CORRUPT.values(), ids=CORRUPT)
 def test_a_corrupt_file_is_told(data):
     register("products", UrlProducts)
     register("methods", MethodProducts)

@@ -1,6 +1,7 @@
 # Each target makes the virtual environment that it needs; Python 3.11 or newer is all it takes.
 PYTHON ?= python3
 TEST := .venv/bin
+LINT := .venv-lint/bin
 DEMO := .venv-demo/bin
 # One for each interpreter: make bench PYTHON=python3.13
 BENCH := .venv-bench-$(notdir $(PYTHON))
@@ -38,22 +39,23 @@ bench: $(BENCH)/ready
 bench-serving: $(BENCH)/ready
 	$(BENCH)/bin/python benchmarks/serving.py $(ARGS)
 
-lint: .venv/ready
-	$(TEST)/ruff check
-	$(TEST)/ruff format --check
-	$(TEST)/djlint --lint --quiet sitemaps_plus example_project
-	$(TEST)/mypy
-	$(TEST)/lint-imports
+lint: .venv-lint/ready
+	$(LINT)/ruff check
+	$(LINT)/ruff format --check
+	$(LINT)/djlint --lint --quiet sitemaps_plus example_project
+	$(LINT)/mypy
+	$(LINT)/lint-imports
 
 clean:
-	rm -rf .venv .venv-demo .venv-bench-* benchmarks/var .tox .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf .venv .venv-lint .venv-demo .venv-bench-* benchmarks/var .tox .coverage* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
-.venv/ready: GROUPS = --group test --group lint --group types
+.venv/ready: GROUPS = --group test
+.venv-lint/ready: GROUPS = --group test --group lint --group types
 .venv-demo/ready: GROUPS = --group demo
 $(BENCH)/ready: GROUPS = --group bench
 
 # The pip that comes with Python 3.11 does not know dependency groups.
-.venv/ready .venv-demo/ready $(BENCH)/ready: pyproject.toml
+.venv/ready .venv-lint/ready .venv-demo/ready $(BENCH)/ready: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable . $(GROUPS)

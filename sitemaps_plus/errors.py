@@ -87,6 +87,10 @@ class BuildLocked(SitemapError, RuntimeError):
     """Another build of the same site is running."""
 
 
+class BuildNotStarted(SitemapError, RuntimeError):
+    """No process could be started for a build."""
+
+
 class LeaseLost(SitemapError, RuntimeError):
     """A build must stop, because another one has taken over, or may have."""
 

@@ -142,6 +142,17 @@ def read_statuses(sites: Sequence[SiteOrigin]) -> list[SiteStatus]:
         return _facts(sites)
 
 
+def read_running() -> list[Build]:
+    """Return the builds that run now, of all sites; costs one query."""
+    return list(Build.objects.exclude(lease=None).filter(expires_at__gt=DatabaseNow()).order_by("pk"))
+
+
+def is_current(section: Section, record: SitemapPage) -> bool:
+    """Return whether the built file of a page is what would be made of its rows, as far as is known."""
+    is_same = bool(record.digest) and record.digest == record.built_digest and record.recipe == section.recipe
+    return is_same and record.origin == section.base
+
+
 def _facts(sites: Sequence[SiteOrigin]) -> list[SiteStatus]:
     records: dict[tuple[int, str], list[SitemapPage]] = {}
     known = SitemapPage.objects.filter(site__in=[site.id for site in sites], retired_at=None)
@@ -192,8 +203,7 @@ def _section_facts(status: SectionStatus, section: Section, records: Sequence[Si
         status.fullest_by_bytes = _fuller(
             status.fullest_by_bytes, record.number, record.bytes or 0, section.profile.max_bytes
         )
-        is_current = record.digest and record.digest == record.built_digest and record.recipe == section.recipe
-        if not (is_current and record.origin == section.base):
+        if not is_current(section, record):
             stale.append(record)
         if record.built_digest:
             status.built.add(record.number)

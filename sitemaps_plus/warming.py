@@ -5,6 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+from django.core.cache import caches
+from django.core.cache.backends.dummy import DummyCache
+from django.core.cache.backends.locmem import LocMemCache
+
+from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.results import SectionResult
@@ -13,6 +18,11 @@ from sitemaps_plus.sources import Wanted
 from sitemaps_plus.stores.cache import get_cache
 
 logger = logging.getLogger("sitemaps_plus")
+
+
+def is_for_one_process() -> bool:
+    """Return whether what one process puts into the cache is of no use to any other."""
+    return isinstance(caches[get_settings().CACHE], LocMemCache | DummyCache)
 
 
 def warm(site: SiteOrigin, sections: Iterable[SectionResult]) -> list[str]:

@@ -13,9 +13,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from django.core.cache import caches
-from django.core.cache.backends.dummy import DummyCache
-from django.core.cache.backends.locmem import LocMemCache
 from django.core.management.base import BaseCommand, CommandError, DjangoHelpFormatter
 from django.db import DatabaseError, InterfaceError, connections, router
 
@@ -28,6 +25,7 @@ from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.monitoring import Alarm, Overview, overview
 from sitemaps_plus.results import BuildResult, SectionResult
 from sitemaps_plus.status import SectionStatus
+from sitemaps_plus.warming import is_for_one_process
 
 LOCKED = 75
 """Exit status where another build holds the lease: EX_TEMPFAIL of sysexits.h, try again later."""
@@ -153,7 +151,7 @@ class Command(BaseCommand):
             raise CommandError(f"{flags[0]} changes nothing and does not go with {flags[1]}.", returncode=2)
 
     def _build(self, options: dict[str, Any]) -> None:
-        if options["warm_cache"] and isinstance(caches[get_settings().CACHE], LocMemCache | DummyCache):
+        if options["warm_cache"] and is_for_one_process():
             raise CommandError(
                 f"--warm-cache fills a cache that nobody reads: {get_settings().CACHE!r} is of this process alone. "
                 'Let SITEMAPS_PLUS["CACHE"] name one that the web server\'s processes share, for example Redis.'

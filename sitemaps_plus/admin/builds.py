@@ -1,0 +1,101 @@
+"""The history of builds in Django's admin, to be read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from sitemaps_plus import dashboard
+from sitemaps_plus.models import Build
+
+if TYPE_CHECKING:
+    _Base = admin.ModelAdmin[Build]
+else:
+    _Base = admin.ModelAdmin
+
+
+class ReadOnly:
+    """What nobody adds, changes or deletes by hand."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Return False."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Return False."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Return False."""
+        return False
+
+
+class BuildAdmin(ReadOnly, _Base):
+    """The history of builds, to be read."""
+
+    list_display = (
+        "started_at",
+        "site_name",
+        "what",
+        "started_by",
+        "result",
+        "pages",
+        "rendered",
+        "written",
+        "urls",
+        "left_out",
+        "took",
+    )
+    list_filter = ("result", "site")
+    date_hierarchy = "started_at"
+    ordering = ("-pk",)
+    fields = (
+        *("site_name", "what", "started_by", "holder", "started_at", "ended_at", "took", "result", "progress"),
+        *("pages", "rendered", "skipped", "written", "urls", "bytes", "left_out", "what_failed", "each_section"),
+    )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Build | None = None) -> tuple[str, ...]:
+        """Return every field."""
+        return self.fields
+
+    @admin.display(description=gettext_lazy("site"), ordering="site")
+    def site_name(self, build: Build) -> str:
+        """Return the host as the build knew it, or the id."""
+        return next((str(one["site"]) for one in build.sections if one.get("site")), str(build.site))
+
+    @admin.display(description=gettext_lazy("sections asked for"))
+    def what(self, build: Build) -> str:
+        """Return the labels, or that all were meant."""
+        return ", ".join(map(str, build.labels)) or _("all")
+
+    @admin.display(description=gettext_lazy("time"))
+    def took(self, build: Build) -> str:
+        """Return how long it took."""
+        seconds = dashboard.seconds_of(build)
+        return "" if seconds is None else dashboard.duration(seconds)
+
+    @admin.display(description=gettext_lazy("errors"))
+    def what_failed(self, build: Build) -> SafeString:
+        """Return what failed beside the sections, a line each."""
+        return format_html_join("", "<p>{}</p>", ((error,) for error in build.errors))
+
+    @admin.display(description=gettext_lazy("sections"))
+    def each_section(self, build: Build) -> SafeString:
+        """Return what became of each section, a line each."""
+        lines = (
+            (
+                one.get("label", ""),
+                one.get("error")
+                or _("%(urls)s URLs on %(pages)s pages, %(rendered)s rendered, %(left_out)s rows left out")
+                % {name: dashboard.number(one.get(name) or 0) for name in ("urls", "pages", "rendered", "left_out")},
+            )
+            for one in build.sections
+        )
+        return format_html_join("", "<p><strong>{}</strong>: {}</p>", lines)

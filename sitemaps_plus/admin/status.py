@@ -1,0 +1,341 @@
+"""The status page in Django's admin: how the sitemaps are, what to do about it, and buttons that start builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.options import get_content_type_for_model
+from django.contrib.admin.utils import quote
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db.models import Max, Model
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from sitemaps_plus import dashboard, executors
+from sitemaps_plus.admin.builds import ReadOnly
+from sitemaps_plus.errors import BuildNotStarted, NoOrigin
+from sitemaps_plus.models import Build, SitemapPage
+from sitemaps_plus.monitoring import Overview, SiteOverview, overview
+from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.pages import base_of
+from sitemaps_plus.plans import stored_plan
+from sitemaps_plus.registry import registry
+from sitemaps_plus.scope import chosen_sites
+from sitemaps_plus.sections import Section
+from sitemaps_plus.status import SectionStatus, read_running
+from sitemaps_plus.stores.files import get_store, page_file
+from sitemaps_plus.warming import is_for_one_process
+
+if TYPE_CHECKING:
+    _Base = admin.ModelAdmin[SitemapPage]
+else:
+    _Base = admin.ModelAdmin
+
+PAGES_SHOWN = 100
+"""Pages of a section that its table has at once."""
+
+PATIENCE = timedelta(seconds=60)
+"""For how long a build that was started here may say nothing."""
+
+_STARTED = "sitemaps_plus_started"
+_VIEWS = "sitemaps_plus_sitemappage"
+
+
+class StatusAdmin(ReadOnly, _Base):
+    """The status page in place of a list of `SitemapPage`, and what it leads to."""
+
+    status_template = "sitemaps_plus/admin/status.html"
+    section_template = "sitemaps_plus/admin/section.html"
+    page_template = "sitemaps_plus/admin/page.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        """Return the status page, its sections and pages, and what its buttons ask for."""
+        routes: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
+            ("", self.changelist_view, "changelist"),
+            ("progress/", self.progress_view, "progress"),
+            ("build/", self.build_view, "build"),
+            ("warm/", self.warm_view, "warm"),
+            ("<int:site_id>/<slug:label>/", self.section_view, "section"),
+            ("<int:site_id>/<slug:label>/<int:number>/", self.page_view, "page"),
+        )
+        return [path(route, self.admin_site.admin_view(view), name=f"{_VIEWS}_{name}") for route, view, name in routes]
+
+    def has_build_permission(self, request: HttpRequest) -> bool:
+        """Return whether the user sees buttons, and may use them."""
+        return self.has_view_permission(request) and request.user.has_perm("sitemaps_plus.build_sitemappage")
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show all sites: what is wrong first."""
+        self._require_view(request)
+        known = overview()
+        starting = self._starting(request, known)
+        object_link = self._object_links(request)
+        panels = [
+            dashboard.site_panel(site, self._link, object_link, is_starting=site.status.site.id in starting)
+            for site in known.sites
+        ]
+        context = {
+            "title": _("Sitemap status"),
+            "alarms": dashboard.shown_alarms(known, self._link),
+            "panels": panels,
+            "is_live": any(panel.running or panel.is_starting for panel in panels),
+            **(extra_context or {}),
+        }
+        return self._shown(request, self.status_template, context)
+
+    def section_view(self, request: HttpRequest, site_id: int, label: str) -> HttpResponse:
+        """Show the pages of one section."""
+        self._require_view(request)
+        known = overview()
+        site, status = _find(known, site_id, label)
+        starting = self._starting(request, known)
+        object_link = self._object_links(request)
+        panel = dashboard.site_panel(site, self._link, object_link, is_starting=site_id in starting)
+        pages = stored_plan(status.section).listed if status.section and not status.error else []
+        shown = Paginator(pages, PAGES_SHOWN).get_page(request.GET.get("p"))
+        context = {
+            "title": label,
+            "alarms": dashboard.section_alarms(site, label),
+            "panel": panel,
+            "row": next(row for row in panel.rows if row.status.label == label),
+            "pages": [dashboard.page_row(status.section, page.record, self._link) for page in shown],  # type: ignore[arg-type]
+            "shown": shown,
+            "left_out": list(dashboard.left_out_rows(status, object_link)),
+            "charts": dashboard.section_charts(site.status.builds, label),
+            "live_url": _live_address("section", label),
+            "is_live": bool(panel.running or panel.is_starting),
+        }
+        return self._shown(request, self.section_template, context)
+
+    def page_view(self, request: HttpRequest, site_id: int, label: str, number: int) -> HttpResponse:
+        """Show one page: its facts, where it is, and what it lists."""
+        self._require_view(request)
+        _site, status = _find(overview(), site_id, label)
+        if status.section is None:
+            raise Http404(status.error)
+        record = next((page.record for page in stored_plan(status.section).pages if page.number == number), None)
+        if record is None:
+            raise Http404(f"The sitemap {label!r} has no page {number}.")
+        context = {
+            "title": _("Page %(number)s") % {"number": number},
+            "site": status.section.site,
+            "label": label,
+            "row": dashboard.page_row(status.section, record, self._link),
+            "left_out": list(dashboard.problems_of(record, status.section, self._object_links(request))),
+            "live_url": _live_address("page", label, number, "xml"),
+            "public_url": f"{base_of(status.section)}sitemap-{label}-{number}.xml",
+            "file": _file(status.section, number) if record.built_digest else "",
+            "section_link": self._link("section", site_id, label),
+            "entries": self._entries(request, status.section, record),
+        }
+        return self._shown(request, self.page_template, context)
+
+    @method_decorator(never_cache)
+    def progress_view(self, request: HttpRequest) -> HttpResponse:
+        """Say in JSON how far builds are; ``state`` differs as soon as the page would."""
+        self._require_view(request)
+        running = read_running()
+        builds = [
+            {"site": build.site, "build": build.pk, **dashboard.progress_of(build)._asdict()} for build in running
+        ]
+        return JsonResponse({"state": _state(running), "builds": builds})
+
+    @method_decorator(require_POST)
+    def build_view(self, request: HttpRequest) -> HttpResponse:
+        """Start a build of one section, or of all; ``full`` renders every page."""
+        is_full = bool(request.POST.get("full"))
+        said = _("A build of every page of %(what)s was started.") if is_full else _("A build of %(what)s was started.")
+        return self._start(request, said, full=is_full)
+
+    @method_decorator(require_POST)
+    def warm_view(self, request: HttpRequest) -> HttpResponse:
+        """Start a build that also puts what it publishes into the cache."""
+        if self.has_build_permission(request) and is_for_one_process():
+            text = _("The cache is of each process alone, and cannot be filled for all. Let CACHE name a shared one.")
+            self.message_user(request, text, messages.ERROR)
+            return HttpResponseRedirect(self._link("changelist"))
+        return self._start(request, _("Filling the cache with %(what)s was started."), warm_cache=True)
+
+    def _start(self, request: HttpRequest, said: str, *, full: bool = False, warm_cache: bool = False) -> HttpResponse:
+        if not self.has_build_permission(request):
+            raise PermissionDenied
+        site, label = _asked_for(request)
+        running = next((build for build in read_running() if build.site == site.id), None)
+        answer = HttpResponseRedirect(
+            self._link("section", site.id, label) if request.POST.get("from") == "section" else self._link("changelist")
+        )
+        if running:
+            text = _("Another build of %(site)s is running: %(holder)s. Start this one when it has ended.")
+            self.message_user(request, text % {"site": site.domain, "holder": running.holder}, messages.WARNING)
+            return answer
+        newest = _newest(site.id)
+        try:
+            executors.start(
+                [label] if label else [],
+                site=site,
+                started_by=f"{request.user.get_username()} (admin)",
+                full=full,
+                warm_cache=warm_cache,
+            )
+        except BuildNotStarted as error:
+            self.message_user(request, str(error), messages.ERROR)
+            return answer
+        what = _("%(section)s of %(site)s") % {"section": label, "site": site.domain} if label else site.domain
+        text = said % {"what": what}
+        _log(request, what, text)
+        started = {**request.session.get(_STARTED, {}), str(site.id): [newest, timezone.now().timestamp()]}
+        request.session[_STARTED] = started
+        self.message_user(request, text, messages.SUCCESS)
+        return answer
+
+    def _starting(self, request: HttpRequest, known: Overview) -> set[int]:
+        """Return the sites where this user has started a build that has not begun yet; warn of one that never did."""
+        started, waiting = request.session.get(_STARTED), {}
+        if not started:
+            return set()
+        builds = {site.status.site.id: next((one.pk for one in site.status.builds), 0) for site in known.sites}
+        for site_id, (newest, at) in started.items():
+            if builds.get(int(site_id), newest) != newest:
+                continue
+            if timezone.now().timestamp() - at < PATIENCE.total_seconds():
+                waiting[site_id] = [newest, at]
+            else:
+                text = _("The build that you started has not begun. The log of the web server says why.")
+                self.message_user(request, text, messages.ERROR)
+        if waiting != started:
+            request.session[_STARTED] = waiting
+        return {int(site_id) for site_id in waiting}
+
+    def _entries(self, request: HttpRequest, section: Section, record: SitemapPage) -> Iterable[Any] | None:
+        """Return what the page lists, some entries at a time; None for no table."""
+        return None
+
+    def _shown(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+        request.current_app = self.admin_site.name
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "can_build": self.has_build_permission(request),
+            "state": _state(read_running()),
+            "status_link": self._link("changelist"),
+            "build_action": self._link("build"),
+            "warm_action": self._link("warm"),
+            "progress_link": self._link("progress"),
+            "history_link": self._history_link(request),
+            **context,
+        }
+        return TemplateResponse(request, template, context)
+
+    def _require_view(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+
+    def _link(self, name: str, *args: Any) -> str:
+        if name == "build" and args:
+            return self._reverse("sitemaps_plus_build_change", *args) if self._has_history else ""
+        return self._reverse(f"{_VIEWS}_{name}", *args)
+
+    @property
+    def _has_history(self) -> bool:
+        return self.admin_site.is_registered(Build)
+
+    def _history_link(self, request: HttpRequest) -> str:
+        may_see = self._has_history and self.admin_site.get_model_admin(Build).has_view_permission(request)
+        return self._reverse("sitemaps_plus_build_changelist") if may_see else ""
+
+    def _reverse(self, name: str, *args: Any) -> str:
+        return reverse(f"admin:{name}", args=args, current_app=self.admin_site.name)
+
+    def _object_links(self, request: HttpRequest) -> dashboard.ObjectLink:
+        return partial(self._object_link, request)
+
+    def _object_link(self, request: HttpRequest, section: Section | None, key: str) -> str:
+        """Return where the row of a key is in this admin; "" where it is not, or the user may not see it."""
+        model = _model_of(section)
+        if section is None or model is None or not self.admin_site.is_registered(model):
+            return ""
+        if not self.admin_site.get_model_admin(model).has_view_or_change_permission(request):
+            return ""
+        name = f"{model._meta.app_label}_{model._meta.model_name}"
+        columns = section.key.names if section.paged_by == "key" else (model._meta.pk.attname,)
+        if columns == (model._meta.pk.attname,):
+            return self._reverse(f"{name}_change", quote(key))
+        if len(columns) == 1:
+            return f"{self._reverse(f'{name}_changelist')}?{urlencode({columns[0]: key})}"
+        return ""
+
+
+def _find(known: Overview, site_id: int, label: str) -> tuple[SiteOverview, SectionStatus]:
+    for site in known.sites:
+        for section in site.status.sections:
+            if (site.status.site.id, section.label) == (site_id, label):
+                return site, section
+    raise Http404(f"There is no sitemap section {label!r} of the site {site_id}.")
+
+
+def _asked_for(request: HttpRequest) -> tuple[SiteOrigin, str]:
+    """Return the site and the label, "" for all, of a form."""
+    label = request.POST.get("label", "")
+    if label and label not in registry:
+        raise Http404(f"There is no sitemap section {label!r}.")
+    try:
+        (site,) = chosen_sites([request.POST.get("site", "")], lambda _error: None)
+    except NoOrigin as error:
+        raise Http404(str(error)) from error
+    return site, label
+
+
+def _model_of(section: Section | None) -> type[Model] | None:
+    try:
+        return section.model if section else None
+    except Exception:  # code of the project, whose error the page shows elsewhere
+        return None
+
+
+def _live_address(name: str, *args: Any) -> str:
+    """Return where this project serves a sitemap now; "" where its URLconf does not have them."""
+    try:
+        names = ("label", "number", "extension") if name == "page" else ("label", "extension")
+        return reverse(f"sitemaps_plus:{name}", kwargs=dict(zip(names, [*args, "xml"], strict=False)))
+    except NoReverseMatch:
+        return ""
+
+
+def _file(section: Section, number: int) -> str:
+    try:
+        return get_store().where(page_file(section.site.domain, section.label, number))
+    except Exception:  # each storage has errors of its own
+        return ""
+
+
+def _newest(site_id: int) -> int:
+    return Build.objects.filter(site=site_id).aggregate(newest=Max("pk"))["newest"] or 0
+
+
+def _state(running: Iterable[Build]) -> str:
+    """Return what differs as soon as a build begins or ends, however short it was."""
+    newest = Build.objects.aggregate(newest=Max("pk"))["newest"] or 0
+    return f"{newest}:{','.join(str(build.pk) for build in running)}"
+
+
+def _log(request: HttpRequest, what: str, text: str) -> None:
+    LogEntry.objects.create(
+        user_id=request.user.pk or 0,
+        content_type_id=get_content_type_for_model(SitemapPage).pk,
+        object_repr=what[:200],
+        action_flag=CHANGE,
+        change_message=text,
+    )

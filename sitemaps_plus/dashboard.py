@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from sitemaps_plus.charts import Chart
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.monitoring import Alarm, Overview, SiteOverview
 from sitemaps_plus.sections import Section
-from sitemaps_plus.status import SHOWN_PROBLEMS, Fullest, SectionStatus, is_current
+from sitemaps_plus.status import SHOWN_PROBLEMS, Fullest, SectionStatus, currency_of
 
 _PROGRESS = re.compile(r"(?P<done>[\d,]+) / (?P<known>[\d,]+)$")
 
@@ -136,8 +136,8 @@ class SectionRow:
     def path(self) -> str:
         """How rows are read, and why."""
         if self.status.path == "object" and self.status.decided_by:
-            return _("objects, because of %(hook)s") % {"hook": self.status.decided_by}
-        return {"row": _("columns alone"), "object": _("objects")}.get(self.status.path, "")
+            return _("objects, for %(hook)s") % {"hook": self.status.decided_by}
+        return {"row": _("columns"), "object": _("objects")}.get(self.status.path, "")
 
     @property
     def outcome(self) -> str:
@@ -223,8 +223,15 @@ def section_alarms(site: SiteOverview, label: str) -> list[ShownAlarm]:
     return [_alarm(alarm, "", "") for alarm in site.alarms if alarm.label == label]
 
 
-def site_panel(overview: SiteOverview, link: Link, object_link: ObjectLink, *, is_starting: bool) -> SitePanel:
-    """Return what the page shows of a site."""
+def site_panel(
+    overview: SiteOverview,
+    link: Link,
+    object_link: ObjectLink,
+    *,
+    is_starting: bool,
+    visits: Mapping[str, Sequence[Any]] | None = None,
+) -> SitePanel:
+    """Return what the page shows of a site; `visits` are those of crawlers, by section."""
     status = overview.status
     rows = [
         SectionRow(
@@ -232,6 +239,7 @@ def site_panel(overview: SiteOverview, link: Link, object_link: ObjectLink, *, i
             alarms=[alarm for alarm in overview.alarms if alarm.label == one.label],
             link=link("section", status.site.id, one.label),
             build_link=link("build", one.build.pk) if one.build else "",
+            visits=(visits or {}).get(one.label, ()),
         )
         for one in status.sections
     ]
@@ -257,18 +265,23 @@ def problems_of(record: SitemapPage, section: Section | None, object_link: Objec
         yield LeftOut(record.label, record.number, key, object_link(section, key), hook, reason)
 
 
-def page_row(section: Section, record: SitemapPage, link: Link) -> PageRow:
-    """Return what the table of a section shows of a page."""
-    built = _("current") if is_current(section, record) else _("stale")
-    return PageRow(
-        record=record,
-        link=link("page", record.site, record.label, record.number),
-        state=built if record.built_at else _("never built"),
-        bars=[
-            _bar(_("URLs"), Fullest(record.number, record.urls or record.rows or 0, section.urls_limit), number),
-            _bar(_("Size"), Fullest(record.number, record.bytes or 0, section.profile.max_bytes), filesizeformat),
-        ],
-    )
+def page_rows(section: Section, records: Iterable[SitemapPage], link: Link) -> list[PageRow]:
+    """Return what the table of a section shows of its pages."""
+    is_current = currency_of(section)
+    rows = []
+    for record in records:
+        urls = Fullest(record.number, record.urls or record.rows or 0, section.urls_limit)
+        size = Fullest(record.number, record.bytes or 0, section.profile.max_bytes)
+        built = _("current") if is_current(record) else _("stale")
+        rows.append(
+            PageRow(
+                record=record,
+                link=link("page", record.site, record.label, record.number),
+                state=built if record.built_at else _("never built"),
+                bars=[_bar(_("URLs"), urls, number), _bar(_("Size"), size, filesizeformat)],
+            )
+        )
+    return rows
 
 
 def state_text(status: SectionStatus) -> str:

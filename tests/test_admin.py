@@ -387,7 +387,7 @@ def test_the_page_of_a_section_lists_its_pages(boss):
     assert "URLs: 25, pages: 3" in said
     assert "10 of 10" in said
     assert "5 of 10" in said
-    assert "columns alone" in said
+    assert "Read by: columns." in said
 
 
 def test_many_pages_are_shown_some_at_a_time(boss, monkeypatch):

@@ -40,19 +40,7 @@ class ReadOnly:
 class BuildAdmin(ReadOnly, _Base):
     """The history of builds, to be read."""
 
-    list_display = (
-        "started_at",
-        "site_name",
-        "what",
-        "started_by",
-        "result",
-        "pages",
-        "rendered",
-        "written",
-        "urls",
-        "left_out",
-        "took",
-    )
+    list_display = ("started_at", "site_name", "what", "started_by", "result", "took", "urls", "rendered", "left_out")
     list_filter = ("result", "site")
     date_hierarchy = "started_at"
     ordering = ("-pk",)

@@ -82,15 +82,25 @@ class StatusAdmin(ReadOnly, _Base):
         self._require_view(request)
         known = overview()
         starting = self._starting(request, known)
-        object_link = self._object_links(request)
+        object_link, visits = self._object_links(request), self._visits([one.status.site.id for one in known.sites])
         panels = [
-            dashboard.site_panel(site, self._link, object_link, is_starting=site.status.site.id in starting)
+            dashboard.site_panel(
+                site,
+                self._link,
+                object_link,
+                is_starting=site.status.site.id in starting,
+                visits=None if visits is None else visits.get(site.status.site.id, {}),
+            )
             for site in known.sites
         ]
         context = {
             "title": _("Sitemap status"),
             "alarms": dashboard.shown_alarms(known, self._link),
             "panels": panels,
+            "shows_visits": visits is not None,
+            "can_find": self.can_find,
+            "find": request.GET.get("find", ""),
+            "finding": self._finding(request),
             "is_live": any(panel.running or panel.is_starting for panel in panels),
             **(extra_context or {}),
         }
@@ -107,11 +117,11 @@ class StatusAdmin(ReadOnly, _Base):
         pages = stored_plan(status.section).listed if status.section and not status.error else []
         shown = Paginator(pages, PAGES_SHOWN).get_page(request.GET.get("p"))
         context = {
-            "title": label,
+            "title": _("%(section)s of %(site)s") % {"section": label, "site": panel.domain},
             "alarms": dashboard.section_alarms(site, label),
             "panel": panel,
             "row": next(row for row in panel.rows if row.status.label == label),
-            "pages": [dashboard.page_row(status.section, page.record, self._link) for page in shown],  # type: ignore[arg-type]
+            "pages": self._page_rows(status, [page.record for page in shown]),
             "shown": shown,
             "left_out": list(dashboard.left_out_rows(status, object_link)),
             "charts": dashboard.section_charts(site.status.builds, label),
@@ -130,10 +140,10 @@ class StatusAdmin(ReadOnly, _Base):
         if record is None:
             raise Http404(f"The sitemap {label!r} has no page {number}.")
         context = {
-            "title": _("Page %(number)s") % {"number": number},
+            "title": _("Page %(number)s of %(section)s") % {"number": number, "section": label},
             "site": status.section.site,
             "label": label,
-            "row": dashboard.page_row(status.section, record, self._link),
+            "row": self._page_rows(status, [record])[0],
             "left_out": list(dashboard.problems_of(record, status.section, self._object_links(request))),
             "live_url": _live_address("page", label, number, "xml"),
             "public_url": f"{base_of(status.section)}sitemap-{label}-{number}.xml",
@@ -219,6 +229,17 @@ class StatusAdmin(ReadOnly, _Base):
             request.session[_STARTED] = waiting
         return {int(site_id) for site_id in waiting}
 
+    can_find = False
+    """Whether there is a search form."""
+
+    def _finding(self, request: HttpRequest) -> Any:
+        """Return what is known of the URL that is searched for; None where none is."""
+        return None
+
+    def _visits(self, site_ids: Iterable[int]) -> dict[int, dict[str, list[Any]]] | None:
+        """Return the last visits of crawlers to each section of each site; None where nobody counts them."""
+        return None
+
     def _entries(self, request: HttpRequest, section: Section, record: SitemapPage) -> Iterable[Any] | None:
         """Return what the page lists, some entries at a time; None for no table."""
         return None
@@ -238,6 +259,9 @@ class StatusAdmin(ReadOnly, _Base):
             **context,
         }
         return TemplateResponse(request, template, context)
+
+    def _page_rows(self, status: SectionStatus, records: list[SitemapPage]) -> list[dashboard.PageRow]:
+        return dashboard.page_rows(status.section, records, self._link) if status.section else []
 
     def _require_view(self, request: HttpRequest) -> None:
         if not self.has_view_permission(request):

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sitemaps_plus.charts import Chart
+from sitemaps_plus.crawlers import CrawlerSummary
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.monitoring import Alarm, Overview, SiteOverview
 from sitemaps_plus.sections import Section
@@ -81,7 +82,7 @@ class SectionRow:
     link: str
     build_link: str
     """Of the last build that was about the section, in the history."""
-    visits: Sequence[Any] = ()
+    visits: Sequence[CrawlerSummary] = ()
     """The last visit of each crawler."""
 
     @property
@@ -163,6 +164,8 @@ class SitePanel:
     rows: list[SectionRow]
     left_out: list[LeftOut]
     charts: list[Chart]
+    visits: Sequence[CrawlerSummary] = ()
+    """The last visit of each crawler to the index of the site."""
     is_starting: bool = False
     """Whether a build was asked for that has not said anything yet."""
 
@@ -229,7 +232,7 @@ def site_panel(
     object_link: ObjectLink,
     *,
     is_starting: bool,
-    visits: Mapping[str, Sequence[Any]] | None = None,
+    visits: Mapping[str, Sequence[CrawlerSummary]] | None = None,
 ) -> SitePanel:
     """Return what the page shows of a site; `visits` are those of crawlers, by section."""
     status = overview.status
@@ -248,6 +251,7 @@ def site_panel(
         rows=rows,
         left_out=[row for one in status.sections for row in left_out_rows(one, object_link, most=_NAMED)],
         charts=_site_charts(status.builds, f"site-{status.site.id}"),
+        visits=(visits or {}).get("", ()),
         is_starting=is_starting,
     )
 

@@ -14,13 +14,14 @@ from django.core.files.storage import InMemoryStorage
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone, translation
+from django.utils.http import urlencode
 
 from factories import ProductFactory
 from samples import Products
-from sitemaps_plus import ModelSitemap, dashboard, executors, register, registry
+from sitemaps_plus import Image, ModelSitemap, dashboard, executors, register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import BuildNotStarted
-from sitemaps_plus.models import Build, SitemapPage
+from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.plans import numbered
 from sitemaps_plus.sections import get_section
 from testapp.models import Product
@@ -116,6 +117,13 @@ def page(client, address=STATUS):
     return text
 
 
+def tags(client, address=STATUS):
+    """Return the elements of a page, each with its attributes."""
+    parser = WellFormed()
+    parser.feed(page(client, address))
+    return parser.tags
+
+
 def words(html):
     """Return what is read of a page."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
@@ -155,8 +163,9 @@ def test_who_may_only_see_gets_no_buttons(started):
     build()
     client = client_of(user("view_sitemappage"))
 
-    assert "<button" not in page(client).partition("<main")[2]
-    assert "<button" not in page(client, SECTION).partition("<main")[2]
+    for address in (STATUS, SECTION):
+        forms = [given.get("action") for tag, given in tags(client, address) if tag == "form"]
+        assert not {action for action in forms if action} & {f"{STATUS}build/", f"{STATUS}warm/"}
     for name in ("build", "warm"):
         assert client.post(f"{STATUS}{name}/", {"site": 1}).status_code == 403
     assert started == []
@@ -576,3 +585,120 @@ def _site(number):
     from sitemaps_plus.origin import get_sites
 
     return next(site for site in get_sites() if site.id == number)
+
+
+# Find a URL
+
+
+def find(client, url):
+    return words(page(client, f"{STATUS}?{urlencode({'find': url})}").partition("<main")[2])
+
+
+@pytest.mark.parametrize("url", ["https://example.com/product-15/", "/product-15/"])
+def test_a_url_is_found_with_its_page_and_row(boss, url):
+    build()
+    row = Product.objects.get(slug="product-15")
+
+    text = find(boss, url)
+
+    assert "https://example.com/product-15/" in text
+    assert re.search(r"products ?, page 2 ?: listed\.", text)
+    assert "Page built: just now" in text
+    assert str(row.pk) in text
+
+
+def test_a_url_that_is_left_out_says_why(boss):
+    registry._sitemaps["products"] = Broken
+    build()
+
+    text = find(boss, "/product-1/")
+
+    assert "listed." not in text
+    assert "products" in text
+
+
+def test_a_url_of_nothing_says_what_was_looked_at(boss):
+    build()
+
+    text = find(boss, "/product-999/")
+
+    assert "What was looked at" in text
+    assert "example.com products" in text
+
+
+@pytest.mark.parametrize("url", ["https://other.example/", "x" * 5000, "\x00<script>", "http://[", "  "])
+def test_what_is_no_url_here_is_told_and_nothing_breaks(boss, url):
+    text = page(boss, f"{STATUS}?{urlencode({'find': url})}")
+
+    assert "<script>" not in text
+
+
+# Entries
+
+
+def test_a_page_shows_its_entries_by_fifty_with_their_rows(boss, settings):
+    registry._sitemaps["products"] = type("Large", (Products,), {"limit": 100, "images": [Image(loc="/a.jpg")]})
+    for number in range(26, 66):
+        ProductFactory(slug=f"product-{number}", name=f"Product {number}")
+    build()
+
+    first = page(boss, f"{SECTION}1/")
+    assert "https://example.com/product-50/" in first
+    assert "https://example.com/product-51/" not in first
+    assert first.count('<img class="sitemaps-thumbnail" src="https://example.com/a.jpg"') == 50
+    (more,) = re.findall(r'href="(\?after=[^"]+)"', first)
+    second = page(boss, f"{SECTION}1/{more}")
+    assert "https://example.com/product-51/" in second
+    assert "https://example.com/product-65/" in second
+    assert "after=" not in second
+    assert "From the first" in second
+
+
+def test_a_row_that_is_left_out_stands_among_the_entries_with_its_reason(boss):
+    registry._sitemaps["products"] = Broken
+    build()
+
+    text = words(page(boss, f"{SECTION}1/"))
+
+    assert "left out location: " in text
+    assert "https://example.com/product-2/" in text
+
+
+def test_a_place_that_is_none_is_told(boss):
+    build()
+
+    assert "errornote" in page(boss, f"{SECTION}1/?after=nonsense")
+
+
+def test_code_that_raises_while_entries_are_read_is_told(boss):
+    build()
+
+    def fail(self, item):
+        raise SystemError("no")
+
+    registry._sitemaps["products"] = type("Worse", (Products,), {"location": fail})
+
+    assert "SystemError: no" in page(boss, f"{SECTION}1/")
+
+
+# Visits
+
+
+def test_the_last_visits_of_crawlers_are_shown(boss):
+    build()
+    CrawlerVisit.objects.create(
+        site=1, label="products", crawler="Googlebot", day=timezone.now().date(), count_200=3, last_at=timezone.now()
+    )
+
+    text = words(page(boss))
+
+    assert "Googlebot: just now" in text
+    assert "Visits to the index: not measured here" in text
+    assert "never visited" not in text
+
+
+def test_without_counting_there_is_no_column(boss, settings):
+    settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "CRAWLER_VISITS": False}
+    build()
+
+    assert "Last visits" not in page(boss)

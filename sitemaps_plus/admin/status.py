@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import partial
@@ -24,14 +25,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from sitemaps_plus import dashboard, executors
+from sitemaps_plus import dashboard, details, executors
 from sitemaps_plus.admin.builds import ReadOnly
-from sitemaps_plus.errors import BuildNotStarted, NoOrigin
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.crawlers import CrawlerSummary, visits_of
+from sitemaps_plus.errors import BuildNotStarted, InvalidPlace, NoOrigin
+from sitemaps_plus.finding import find_url
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.monitoring import Overview, SiteOverview, overview
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import base_of
-from sitemaps_plus.plans import stored_plan
+from sitemaps_plus.plans import Page, stored_plan
+from sitemaps_plus.reading import read_entries
 from sitemaps_plus.registry import registry
 from sitemaps_plus.scope import chosen_sites
 from sitemaps_plus.sections import Section
@@ -43,6 +48,8 @@ if TYPE_CHECKING:
     _Base = admin.ModelAdmin[SitemapPage]
 else:
     _Base = admin.ModelAdmin
+
+logger = logging.getLogger("sitemaps_plus")
 
 PAGES_SHOWN = 100
 """Pages of a section that its table has at once."""
@@ -82,7 +89,8 @@ class StatusAdmin(ReadOnly, _Base):
         self._require_view(request)
         known = overview()
         starting = self._starting(request, known)
-        object_link, visits = self._object_links(request), self._visits([one.status.site.id for one in known.sites])
+        sites = [one.status.site for one in known.sites]
+        object_link, visits = self._object_links(request), self._visits([site.id for site in sites])
         panels = [
             dashboard.site_panel(
                 site,
@@ -98,9 +106,8 @@ class StatusAdmin(ReadOnly, _Base):
             "alarms": dashboard.shown_alarms(known, self._link),
             "panels": panels,
             "shows_visits": visits is not None,
-            "can_find": self.can_find,
             "find": request.GET.get("find", ""),
-            "finding": self._finding(request),
+            "finding": self._finding(request, sites),
             "is_live": any(panel.running or panel.is_starting for panel in panels),
             **(extra_context or {}),
         }
@@ -136,9 +143,10 @@ class StatusAdmin(ReadOnly, _Base):
         _site, status = _find(overview(), site_id, label)
         if status.section is None:
             raise Http404(status.error)
-        record = next((page.record for page in stored_plan(status.section).pages if page.number == number), None)
-        if record is None:
+        page = next((page for page in stored_plan(status.section).pages if page.number == number), None)
+        if page is None:
             raise Http404(f"The sitemap {label!r} has no page {number}.")
+        record = page.record
         context = {
             "title": _("Page %(number)s of %(section)s") % {"number": number, "section": label},
             "site": status.section.site,
@@ -149,7 +157,7 @@ class StatusAdmin(ReadOnly, _Base):
             "public_url": f"{base_of(status.section)}sitemap-{label}-{number}.xml",
             "file": _file(status.section, number) if record.built_digest else "",
             "section_link": self._link("section", site_id, label),
-            "entries": self._entries(request, status.section, record),
+            "entries": self._entries(request, status.section, page),
         }
         return self._shown(request, self.page_template, context)
 
@@ -229,20 +237,33 @@ class StatusAdmin(ReadOnly, _Base):
             request.session[_STARTED] = waiting
         return {int(site_id) for site_id in waiting}
 
-    can_find = False
-    """Whether there is a search form."""
-
-    def _finding(self, request: HttpRequest) -> Any:
+    def _finding(self, request: HttpRequest, sites: list[SiteOrigin]) -> details.ShownFinding | None:
         """Return what is known of the URL that is searched for; None where none is."""
-        return None
+        url = request.GET.get("find", "").strip()
+        if not url:
+            return None
+        return details.shown_finding(find_url(url, sites=sites), self._link, self._object_links(request))
 
-    def _visits(self, site_ids: Iterable[int]) -> dict[int, dict[str, list[Any]]] | None:
+    def _visits(self, site_ids: list[int]) -> dict[int, dict[str, list[CrawlerSummary]]] | None:
         """Return the last visits of crawlers to each section of each site; None where nobody counts them."""
-        return None
+        if not get_settings().CRAWLER_VISITS:
+            return None
+        found: dict[int, dict[str, list[CrawlerSummary]]] = {}
+        for (site_id, label), visits in visits_of(site_ids).items():
+            found.setdefault(site_id, {})[label] = visits
+        return found
 
-    def _entries(self, request: HttpRequest, section: Section, record: SitemapPage) -> Iterable[Any] | None:
-        """Return what the page lists, some entries at a time; None for no table."""
-        return None
+    def _entries(self, request: HttpRequest, section: Section, page: Page) -> details.ShownEntries:
+        """Return what the page would list now, some entries at a time."""
+        after = request.GET.get("after") or None
+        try:
+            found = read_entries(section, page, after=after)
+        except InvalidPlace as error:
+            return details.ShownEntries([], None, bool(after), str(error))
+        except Exception as error:  # code of the project
+            logger.warning("Page %s of the sitemap %s cannot be shown", page.number, section.label, exc_info=error)
+            return details.ShownEntries([], None, bool(after), f"{type(error).__name__}: {error}")
+        return details.shown_entries(found, section, self._object_links(request), is_later=bool(after))
 
     def _shown(self, request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
         request.current_app = self.admin_site.name

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from django import template
 from django.utils import formats, timezone
 from django.utils.html import format_html
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
@@ -31,6 +32,12 @@ def since(when: datetime) -> SafeString:
     """Return for how long something has been."""
     when = moment(when)
     return _time(when, _("for %(age)s") % {"age": timesince(when)})
+
+
+@register.simple_tag
+def querystring_of(name: str, value: str) -> str:
+    """Return a query string of one name and value."""
+    return urlencode({name: value})
 
 
 def _time(when: datetime, text: str) -> SafeString:

@@ -331,8 +331,12 @@ def number(value: float) -> str:
 def duration(value: float) -> str:
     """Return seconds as text."""
     if value < 120:
-        return _("%(count)s s") % {"count": formats.number_format(value, 1 if value < 10 else 0)}
-    return _("%(count)s min") % {"count": number(value / 60)}
+        digits = 1 if value < 10 else 0
+        # Rounded here: what has too many digits is cut off.
+        return _("%(count)s s") % {"count": formats.number_format(round(value, digits), digits)}
+    if value < 7200:
+        return _("%(count)s min") % {"count": number(value / 60)}
+    return _("%(count)s h") % {"count": number(value / 3600)}
 
 
 def seconds_of(build: Build) -> float | None:

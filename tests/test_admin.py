@@ -22,6 +22,9 @@ from sitemaps_plus import Image, ModelSitemap, dashboard, executors, register, r
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import BuildNotStarted
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
+from sitemaps_plus.models import Build, SitemapPage
+from sitemaps_plus.origin import get_sites
+from sitemaps_plus.paging import refresh
 from sitemaps_plus.plans import numbered
 from sitemaps_plus.sections import get_section
 from testapp.models import Product
@@ -443,6 +446,36 @@ def test_a_class_that_raises_is_shown_with_its_error(boss):
     assert boss.get(f"{STATUS}1/wrong/1/").status_code == 404
 
 
+def test_a_class_that_cannot_be_made_is_shown_with_its_error(boss):
+    class Unmade(Products):
+        def __init__(self):
+            raise ZeroDivisionError("never")
+
+    register("unmade", Unmade)
+
+    assert "ZeroDivisionError: never" in page(boss)
+    assert "It has no pages yet" in page(boss, f"{STATUS}1/unmade/")
+    assert boss.get(f"{STATUS}1/unmade/1/").status_code == 404
+
+
+def test_a_page_whose_rows_changed_is_stale(boss):
+    build()
+    Product.objects.filter(slug="product-15").update(updated_at=timezone.now())
+    refresh(get_section("products", _site(1)), force=True)
+
+    assert "1 page is stale" in page(boss)
+    said = words(page(boss, SECTION)).partition("Built")[2]
+    assert (said.count("stale"), said.count("current")) == (1, 2)
+
+
+def test_without_the_urls_of_the_sitemaps_nothing_is_offered_to_be_looked_at(boss, settings):
+    build()
+    settings.ROOT_URLCONF = "testapp.urls_admin_alone"
+
+    assert "What is served now" not in page(boss, SECTION)
+    assert "Served now" not in page(boss, f"{SECTION}1/")
+
+
 def test_without_an_origin_or_a_class_the_page_opens(boss, settings, monkeypatch):
     settings.SITEMAPS_PLUS = {"ORIGIN": "nonsense"}
     monkeypatch.setattr(registry, "_sitemaps", {})
@@ -582,8 +615,6 @@ def _many_builds(labels):
 
 
 def _site(number):
-    from sitemaps_plus.origin import get_sites
-
     return next(site for site in get_sites() if site.id == number)
 
 

@@ -110,3 +110,9 @@ def test_models_have_a_key_of_their_own_choice_and_no_missing_migration(project)
     )
 
     assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_without_the_admin_nothing_of_it_is_imported(project):
+    run = project("import sys, django; django.setup(); print(*(name for name in sys.modules if 'admin' in name))")
+
+    assert (run.stderr, run.stdout) == ("", "\n")

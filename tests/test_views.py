@@ -429,7 +429,6 @@ def test_an_error_is_no_empty_sitemap(client: Client, settings: Any) -> None:
 
 def test_a_project_that_requires_login_serves_sitemaps_without(client: Client, settings: Any) -> None:
     make_products(2)
-    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django.contrib.sessions"]
     settings.SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
     settings.MIDDLEWARE = [
         "django.contrib.sessions.middleware.SessionMiddleware",

@@ -22,7 +22,6 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from sitemaps_plus import dashboard, details, executors
@@ -161,7 +160,6 @@ class StatusAdmin(ReadOnly, _Base):
         }
         return self._shown(request, self.page_template, context)
 
-    @method_decorator(never_cache)
     def progress_view(self, request: HttpRequest) -> HttpResponse:
         """Say in JSON how far builds are; ``state`` differs as soon as the page would."""
         self._require_view(request)

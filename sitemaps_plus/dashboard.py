@@ -241,7 +241,7 @@ def site_panel(
             status=one,
             alarms=[alarm for alarm in overview.alarms if alarm.label == one.label],
             link=link("section", status.site.id, one.label),
-            build_link=link("build", one.build.pk) if one.build else "",
+            build_link=link("history", one.build.pk) if one.build else "",
             visits=(visits or {}).get(one.label, ()),
         )
         for one in status.sections

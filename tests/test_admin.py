@@ -19,10 +19,10 @@ from django.utils.http import urlencode
 from factories import ProductFactory
 from samples import Products
 from sitemaps_plus import Image, ModelSitemap, dashboard, executors, register, registry
+from sitemaps_plus.admin import StatusAdmin
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import BuildNotStarted
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
-from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.origin import get_sites
 from sitemaps_plus.paging import refresh
 from sitemaps_plus.plans import numbered
@@ -382,13 +382,24 @@ def test_another_admin_site_works_and_links_to_itself():
     assert 'href="/desk/sitemaps_plus/sitemappage/1/products/1/"' in text
 
 
-def test_without_the_history_in_an_admin_site_nothing_links_to_it():
+def test_who_may_not_see_the_history_gets_no_links_to_it():
     build()
-    own = admin.AdminSite(name="desk")
-    status = type(admin.site.get_model_admin(SitemapPage))(SitemapPage, own)
+    (known,) = Build.objects.all()
+    one = f"{HISTORY}{known.pk}/change/"
 
-    assert status._link("build", 1) == ""
-    assert status._link("changelist")
+    assert HISTORY not in page(client_of(user("view_sitemappage")))
+    text = page(client_of(user("view_sitemappage", "view_build")))
+    assert one in text
+    assert f'<a href="{HISTORY}">All builds</a>' in text
+
+
+def test_an_admin_site_without_the_history_has_no_links_to_it(rf):
+    request = rf.get("/")
+    request.user = User.objects.create_superuser("boss")
+    status = StatusAdmin(SitemapPage, admin.AdminSite(name="desk"))
+
+    assert status._links(request)("history", 1) == ""
+    assert status._history_link(request) == ""
 
 
 def test_the_page_of_a_section_lists_its_pages(boss):

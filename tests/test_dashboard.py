@@ -100,7 +100,7 @@ def test_a_row_of_the_table_says_what_became_of_its_section():
     rows = panel(sections=sections, alarms=[Alarm("warning", "s1", "", "")], visits={"s2": ["Googlebot"]}).rows
 
     assert [row.outcome for row in rows] == ["", "held back", "failed", "done"]
-    assert [row.build_link for row in rows] == ["", "build/1", "build/2", "build/3"]
+    assert [row.build_link for row in rows] == ["", "history/1", "history/2", "history/3"]
     assert [row.level for row in rows] == ["good", "warning", "good", "good"]
     assert [row.mark for row in rows] == ["", "1 problem", "", ""]
     assert list(rows[2].visits) == ["Googlebot"]

@@ -90,10 +90,11 @@ class StatusAdmin(ReadOnly, _Base):
         starting = self._starting(request, known)
         sites = [one.status.site for one in known.sites]
         object_link, visits = self._object_links(request), self._visits([site.id for site in sites])
+        link = self._links(request)
         panels = [
             dashboard.site_panel(
                 site,
-                self._link,
+                link,
                 object_link,
                 is_starting=site.status.site.id in starting,
                 visits=None if visits is None else visits.get(site.status.site.id, {}),
@@ -119,7 +120,7 @@ class StatusAdmin(ReadOnly, _Base):
         site, status = _find(known, site_id, label)
         starting = self._starting(request, known)
         object_link = self._object_links(request)
-        panel = dashboard.site_panel(site, self._link, object_link, is_starting=site_id in starting)
+        panel = dashboard.site_panel(site, self._links(request), object_link, is_starting=site_id in starting)
         pages = stored_plan(status.section).listed if status.section and not status.error else []
         shown = Paginator(pages, PAGES_SHOWN).get_page(request.GET.get("p"))
         context = {
@@ -287,17 +288,25 @@ class StatusAdmin(ReadOnly, _Base):
             raise PermissionDenied
 
     def _link(self, name: str, *args: Any) -> str:
-        if name == "build" and args:
-            return self._reverse("sitemaps_plus_build_change", *args) if self._has_history else ""
         return self._reverse(f"{_VIEWS}_{name}", *args)
 
-    @property
-    def _has_history(self) -> bool:
-        return self.admin_site.is_registered(Build)
+    def _links(self, request: HttpRequest) -> dashboard.Link:
+        """Return what gives addresses, also of a build in the history, where the user may see that."""
+        may_see = self._may_see_history(request)
+
+        def link(name: str, *args: Any) -> str:
+            if name == "history":
+                return self._reverse("sitemaps_plus_build_change", *args) if may_see else ""
+            return self._link(name, *args)
+
+        return link
+
+    def _may_see_history(self, request: HttpRequest) -> bool:
+        is_there = self.admin_site.is_registered(Build)
+        return is_there and self.admin_site.get_model_admin(Build).has_view_permission(request)
 
     def _history_link(self, request: HttpRequest) -> str:
-        may_see = self._has_history and self.admin_site.get_model_admin(Build).has_view_permission(request)
-        return self._reverse("sitemaps_plus_build_changelist") if may_see else ""
+        return self._reverse("sitemaps_plus_build_changelist") if self._may_see_history(request) else ""
 
     def _reverse(self, name: str, *args: Any) -> str:
         return reverse(f"admin:{name}", args=args, current_app=self.admin_site.name)

@@ -27,7 +27,9 @@ demo: .venv-demo/ready
 
 serve: .venv-demo/ready
 	$(MANAGE) migrate --noinput
-	$(MANAGE) runserver 127.0.0.1:8000
+	@DJANGO_SUPERUSER_PASSWORD=demo $(MANAGE) createsuperuser --noinput --username demo --email "" 2>/dev/null || true
+	@echo "The admin: http://127.0.0.1:8000/admin/ as demo with the password demo; its page Sitemaps > Status shows how they are"
+	$(MANAGE) runserver --insecure 127.0.0.1:8000
 
 test: .venv/ready
 	$(TEST)/python -m pytest -n auto --ignore=tests/test_example_project.py $(ARGS)

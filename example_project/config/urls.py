@@ -2,12 +2,14 @@
 
 from django.conf import settings
 from django.conf.urls.i18n import i18n_patterns
+from django.contrib import admin
 from django.urls import include, path
 from django.views.static import serve
 
 from config.views import robots
 
 urlpatterns = [
+    path("admin/", admin.site.urls),
     path("robots.txt", robots),
     path("articles/", include("articles.urls")),
     path("videos/", include("videos.urls")),

@@ -136,7 +136,7 @@ class Command(BaseCommand):
         self.stdout.write(f"The index:     {self._where('sitemap.xml')}\n")
         self.stdout.write(f"A page of it:  {self._where(page)}\n\n")
         self.stdout.write("Run `make serve` and open\n")
-        for address in ("/", "/sitemap.xml", f"/{page.removesuffix('.gz')}"):
+        for address in ("/", "/sitemap.xml", f"/{page.removesuffix('.gz')}", "/admin/sitemaps_plus/sitemappage/"):
             self.stdout.write(f"  {self._origin}{address}\n")
         self.stdout.write(f"\n{CREDIT}")
 

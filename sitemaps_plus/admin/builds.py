@@ -41,8 +41,7 @@ class BuildAdmin(ReadOnly, _Base):
     """The history of builds, to be read."""
 
     list_display = ("started_at", "site_name", "what", "started_by", "result", "took", "urls", "rendered", "left_out")
-    list_filter = ("result", "site")
-    date_hierarchy = "started_at"
+    list_filter = ("result", "site", "started_at")
     ordering = ("-pk",)
     fields = (
         *("site_name", "what", "started_by", "holder", "started_at", "ended_at", "took", "result", "progress"),

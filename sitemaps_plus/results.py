@@ -8,6 +8,10 @@ from typing import Any
 from sitemaps_plus.reports import Report
 
 
+KEPT = 5
+"""Problems of a section that are kept in the history."""
+
+
 @dataclass(slots=True, kw_only=True)
 class SectionResult:
     """What became of one section of one site."""
@@ -79,7 +83,11 @@ class BuildResult:
             name: sum(getattr(section, name) for section in sections)
             for name in ("pages", "rendered", "skipped", "written", "urls", "bytes", "left_out")
         }
-        return {**counts, "sections": [section.as_json() for section in sections]}
+        kept = [
+            {**section.as_json(), "problems": [problem[1:] for problem in section.report.problems[:KEPT]]}
+            for section in sections
+        ]
+        return {**counts, "sections": kept}
 
     @property
     def is_complete(self) -> bool:

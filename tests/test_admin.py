@@ -639,7 +639,7 @@ def find(client, url):
 @pytest.mark.parametrize("url", ["https://example.com/product-15/", "/product-15/"])
 def test_a_url_is_found_with_its_page_and_row(boss, url):
     # Keys are no amounts: "1,234" would be another one.
-    Product.objects.filter(slug="product-15").update(pk=1_234_567)
+    Product.objects.filter(slug="product-15").update(id=1_234_567)
     build()
     row = Product.objects.get(slug="product-15")
 

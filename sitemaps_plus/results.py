@@ -7,7 +7,6 @@ from typing import Any
 
 from sitemaps_plus.reports import Report
 
-
 KEPT = 5
 """Problems of a section that are kept in the history."""
 

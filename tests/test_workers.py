@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pytest
 from django.contrib.sites.models import Site
-from django.db import connection, connections, transaction
+from django.db import transaction
 
 from factories import DAY
 from samples import make_products, paths
+from shared_database import shared_database
 from sitemaps_plus import ModelSitemap, register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.models import Build, SitemapPage
@@ -40,23 +40,8 @@ class Rows(ModelSitemap):
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[str]:
-    """Give the address of a database that other processes find: a server's own, or SQLite's in a file."""
-    if connection.vendor != "sqlite":
-        known = connection.settings_dict
-        scheme = {"postgresql": "postgres", "mysql": "mysql"}[connection.vendor]
-        user = f"{quote(known['USER'])}:{quote(known['PASSWORD'] or '')}".rstrip(":")
-        yield f"{scheme}://{user}@{known['HOST']}:{known['PORT']}/{known['NAME']}"
-        return
-    in_memory, known = connections["default"], connections.databases["default"]
-    file = tmp_path / "shared.sqlite3"
-    connections.databases["default"] = {**known, "NAME": file}
-    connections["default"] = connections.create_connection("default")
-    with connections["default"].schema_editor() as editor:
-        for model in (SitemapPage, Build, Product, Article, Site):
-            editor.create_model(model)
-    yield f"sqlite:///{file}"
-    connections["default"].close()
-    connections.databases["default"], connections["default"] = known, in_memory
+    with shared_database(tmp_path, SitemapPage, Build, Product, Article, Site) as address:
+        yield address
 
 
 @pytest.fixture

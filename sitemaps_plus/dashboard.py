@@ -192,10 +192,11 @@ class SitePanel:
     @property
     def summary(self) -> str:
         """How much the site has, in a sentence."""
-        count = self.overview.status.urls
-        return ngettext("%(urls)s URL in %(sections)s sections.", "%(urls)s URLs in %(sections)s sections.", count) % {
-            "urls": number(count),
-            "sections": number(len(self.rows)),
+        urls, sections = self.overview.status.urls, len(self.rows)
+        return _("%(urls)s in %(sections)s.") % {
+            "urls": ngettext("%(count)s URL", "%(count)s URLs", urls) % {"count": number(urls)},
+            # Translators: it stands behind "in".
+            "sections": ngettext("%(count)s section", "%(count)s sections", sections) % {"count": number(sections)},
         }
 
 

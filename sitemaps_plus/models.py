@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 
@@ -123,7 +124,7 @@ class Build(models.Model):
 
     def __str__(self) -> str:
         """Return the number of the build and its site."""
-        return f"build {self.pk} of site {self.site}"
+        return gettext("build %(number)s of site %(site)s") % {"number": self.pk, "site": self.site}
 
 
 class CrawlerVisit(models.Model):
@@ -153,4 +154,7 @@ class CrawlerVisit(models.Model):
 
     def __str__(self) -> str:
         """Return who came on which day, and for what."""
-        return f"{self.crawler} on {self.day}, {self.label or 'index'} of site {self.site}"
+        values = {"crawler": self.crawler, "day": self.day, "section": self.label, "site": self.site}
+        if not self.label:
+            return gettext("%(crawler)s on %(day)s, index of site %(site)s") % values
+        return gettext("%(crawler)s on %(day)s, %(section)s of site %(site)s") % values

@@ -81,7 +81,7 @@ class Published:
             shown = ", ".join(map(str, unread[:10]))
             said = format_lazy(_("The built files of some pages cannot be read, build again: {pages}."), pages=shown)
             return Hits(found, said, is_complete=False)
-        return Hits(found, format_lazy(_("Read {count} built pages."), count=len(numbers)), is_complete=True)
+        return Hits(found, format_lazy(_("Built pages read: {count}."), count=len(numbers)), is_complete=True)
 
 
 def _contained(data: bytes, texts: Sequence[bytes]) -> list[bool]:

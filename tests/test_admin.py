@@ -527,7 +527,7 @@ def test_the_history_is_read_and_not_changed(boss):
 
     assert "ada (admin)" in page(boss, HISTORY)
     said = words(page(boss, f"{HISTORY}{known.pk}/change/"))
-    assert "25 URLs on 3 pages, 3 rendered, 0 rows left out" in said
+    assert "URLs: 25, pages: 3, rendered: 3, rows left out: 0" in said
     assert "example.com" in said
     assert 'name="_save"' not in page(boss, f"{HISTORY}{known.pk}/change/")
     assert boss.post(f"{HISTORY}{known.pk}/change/", {"holder": "me"}).status_code == 403

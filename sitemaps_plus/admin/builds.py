@@ -80,7 +80,7 @@ class BuildAdmin(ReadOnly, _Base):
             (
                 one.get("label", ""),
                 one.get("error")
-                or _("%(urls)s URLs on %(pages)s pages, %(rendered)s rendered, %(left_out)s rows left out")
+                or _("URLs: %(urls)s, pages: %(pages)s, rendered: %(rendered)s, rows left out: %(left_out)s")
                 % {name: dashboard.number(one.get(name) or 0) for name in ("urls", "pages", "rendered", "left_out")},
             )
             for one in build.sections

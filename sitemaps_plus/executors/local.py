@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from django.conf import ENVIRONMENT_VARIABLE, settings
+from django.utils.translation import gettext as _
 
 from sitemaps_plus.errors import BuildNotStarted
 from sitemaps_plus.origin import SiteOrigin
@@ -32,7 +33,7 @@ def start(
     """Start ``build_sitemaps`` with the settings, paths and environment of this process; see `Start`.
 
     What it writes is logged if it fails. Raises BuildNotStarted where the system starts no process, or where settings
-    were made by ``settings.configure()``, which another process cannot have.
+    were made by ``settings.configure()``, which another process cannot have; its text is in the language now active.
     """
     flags = [flag for flag, is_given in (("--full", full), ("--warm-cache", warm_cache)) if is_given]
     command = [
@@ -57,7 +58,8 @@ def start(
     except OSError as error:
         output.close()
         raise BuildNotStarted(
-            f"The system started no process for the build: {error}. Run build_sitemaps by hand, or from cron."
+            _("The system started no process for the build: %(error)s. Run build_sitemaps by hand, or from cron.")
+            % {"error": error}
         ) from error
     # Waited for, so that it leaves no zombie.
     threading.Thread(target=_wait, args=(process, output, started_by), daemon=True).start()
@@ -78,8 +80,11 @@ def _environment() -> dict[str, str]:
     module = settings.SETTINGS_MODULE or os.environ.get(ENVIRONMENT_VARIABLE, "")
     if not module:
         raise BuildNotStarted(
-            "The settings were made by settings.configure(), and a build in another process cannot have them. Put them "
-            f"into a module, and name it in {ENVIRONMENT_VARIABLE}."
+            _(
+                "The settings were made by settings.configure(), and a build in another process cannot have them. "
+                "Put them into a module, and name it in %(variable)s."
+            )
+            % {"variable": ENVIRONMENT_VARIABLE}
         )
     # An empty one stands for the current directory, which may be another one there.
     paths = [str(Path(path or ".").resolve()) for path in sys.path]
@@ -94,5 +99,6 @@ def _python() -> str:
         if path.stem.lower().startswith(("python", "pypy")) and path.is_file():
             return str(path)
     raise BuildNotStarted(
-        f"No Python interpreter to start the build with was found in {folder}. Run build_sitemaps from cron."
+        _("No Python interpreter to start the build with was found in %(folder)s. Run build_sitemaps from cron.")
+        % {"folder": folder}
     )

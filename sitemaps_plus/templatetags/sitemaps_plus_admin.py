@@ -1,4 +1,4 @@
-"""The times of the status page: how long ago, with the moment itself for those who want it."""
+"""What the templates of the status page need: times in words, with the moment itself, and the names of media."""
 
 from datetime import datetime, timedelta
 
@@ -9,12 +9,32 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
+from django.utils.translation import npgettext_lazy
 
 from sitemaps_plus.freshness import moment
+from sitemaps_plus.reading import Media
 
 register = template.Library()
 
 _MINUTE = timedelta(minutes=1)
+
+# Not Django's own: in many languages the words change with what stands around them.
+_AGO = {
+    "year": npgettext_lazy("ago", "%(num)d year", "%(num)d years", "num"),
+    "month": npgettext_lazy("ago", "%(num)d month", "%(num)d months", "num"),
+    "week": npgettext_lazy("ago", "%(num)d week", "%(num)d weeks", "num"),
+    "day": npgettext_lazy("ago", "%(num)d day", "%(num)d days", "num"),
+    "hour": npgettext_lazy("ago", "%(num)d hour", "%(num)d hours", "num"),
+    "minute": npgettext_lazy("ago", "%(num)d minute", "%(num)d minutes", "num"),
+}
+_FOR = {
+    "year": npgettext_lazy("for", "%(num)d year", "%(num)d years", "num"),
+    "month": npgettext_lazy("for", "%(num)d month", "%(num)d months", "num"),
+    "week": npgettext_lazy("for", "%(num)d week", "%(num)d weeks", "num"),
+    "day": npgettext_lazy("for", "%(num)d day", "%(num)d days", "num"),
+    "hour": npgettext_lazy("for", "%(num)d hour", "%(num)d hours", "num"),
+    "minute": npgettext_lazy("for", "%(num)d minute", "%(num)d minutes", "num"),
+}
 
 
 @register.filter
@@ -24,14 +44,20 @@ def ago(when: datetime | None) -> SafeString:
         return SafeString("-")
     when = moment(when)
     is_now = timezone.now() - when < _MINUTE
-    return _time(when, _("just now") if is_now else _("%(age)s ago") % {"age": timesince(when)})
+    return _time(when, _("just now") if is_now else _("%(age)s ago") % {"age": timesince(when, time_strings=_AGO)})
 
 
 @register.filter
 def since(when: datetime) -> SafeString:
     """Return for how long something has been."""
     when = moment(when)
-    return _time(when, _("for %(age)s") % {"age": timesince(when)})
+    return _time(when, _("for %(age)s") % {"age": timesince(when, time_strings=_FOR)})
+
+
+@register.filter
+def title_of(media: Media) -> str:
+    """Return the title of an image, a video or news; where it has none, what it is."""
+    return media.title or {"image": _("image"), "video": _("video"), "news": _("news")}.get(media.name, media.name)
 
 
 @register.simple_tag

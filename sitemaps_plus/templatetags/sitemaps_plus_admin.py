@@ -1,6 +1,7 @@
 """What the templates of the status page need: times in words, with the moment itself, and the names of media."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django import template
 from django.utils import formats, timezone
@@ -19,7 +20,7 @@ register = template.Library()
 _MINUTE = timedelta(minutes=1)
 
 # Not Django's own: in many languages the words change with what stands around them.
-_AGO = {
+_AGO: dict[str, Any] = {
     "year": npgettext_lazy("ago", "%(num)d year", "%(num)d years", "num"),
     "month": npgettext_lazy("ago", "%(num)d month", "%(num)d months", "num"),
     "week": npgettext_lazy("ago", "%(num)d week", "%(num)d weeks", "num"),
@@ -27,7 +28,7 @@ _AGO = {
     "hour": npgettext_lazy("ago", "%(num)d hour", "%(num)d hours", "num"),
     "minute": npgettext_lazy("ago", "%(num)d minute", "%(num)d minutes", "num"),
 }
-_FOR = {
+_FOR: dict[str, Any] = {
     "year": npgettext_lazy("for", "%(num)d year", "%(num)d years", "num"),
     "month": npgettext_lazy("for", "%(num)d month", "%(num)d months", "num"),
     "week": npgettext_lazy("for", "%(num)d week", "%(num)d weeks", "num"),

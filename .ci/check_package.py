@@ -9,6 +9,7 @@ SOURCE = Path(__file__).parent.parent / "sitemaps_plus"
 ALWAYS = [
     *("py.typed", "migrations/__init__.py", "static/sitemaps_plus/status.css", "static/sitemaps_plus/status.js"),
     *("templates/sitemap.xml", "templates/sitemap_index.xml", "templates/sitemaps_plus/admin/status.html"),
+    "locale/de/LC_MESSAGES/django.mo",
 ]
 INSTALLED = "import pathlib, sitemaps_plus; print(pathlib.Path(sitemaps_plus.__file__).parent)"
 

@@ -587,7 +587,7 @@ def test_an_asynchronous_server_writes_when_the_answer_is_out(tmp_path: Path, en
 
     # In a file: a thread of its own never closes its connection to a database in memory.
     with shared_database(tmp_path, SitemapPage, Build, CrawlerVisit, Product, Site):
-        Site.objects.create(pk=1, domain="example.com")
+        Site.objects.get_or_create(pk=1, defaults={"domain": "example.com"})
         make_products(1)
         client(BROWSER).get(PAGE)
 

@@ -219,9 +219,10 @@ def _section_facts(status: SectionStatus, section: Section, records: Sequence[Si
     status.newest = _newest(record.changed_at for record in records)
     status.built_at = _newest(record.built_at for record in records)
     status.stale_pages = len(stale)
-    if not status.pages:
+    if not status.pages and status.checked_at:
         status.state = "empty"
     elif not status.built_at:
+        # Also where nobody has asked for its rows yet: there may be any number.
         status.state = "never built"
     elif stale:
         status.state = "stale"

@@ -1,0 +1,28 @@
+"""What the bookshop has pages for."""
+
+from django.db import models
+
+
+class _Row(models.Model):
+    name = models.CharField(max_length=100)
+    path = models.CharField(max_length=200)
+    changed_at = models.DateTimeField()
+    is_listed = models.BooleanField(default=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self):
+        return self.name
+
+
+class Book(_Row):
+    """A book."""
+
+
+class Author(_Row):
+    """Who wrote one."""
+
+
+class Event(_Row):
+    """A reading; some are elsewhere, and have the address of another host."""

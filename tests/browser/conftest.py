@@ -1,0 +1,151 @@
+"""A browser, the bookshop behind a live server, and users of its admin.
+
+These tests run with the settings of the bookshop alone; [testenv:browser] in tox.ini has the command.
+"""
+
+import os
+import shutil
+import subprocess
+import tarfile
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.models import Permission, User
+from django.core.cache import cache
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+IS_ASKED_FOR = os.environ.get("DJANGO_SETTINGS_MODULE") == "bookshop.settings"
+collect_ignore_glob = [] if IS_ASKED_FOR else ["test_*.py"]
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+NPM = shutil.which("npm")
+STATUS = "/admin/sitemaps_plus/sitemappage/"
+WIDE = {"width": 1280, "height": 800}
+
+if IS_ASKED_FOR:
+    # Playwright keeps an event loop in the thread of the tests, which waits while they ask the database.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+
+def _need(tool, name):
+    """Leave a test out that needs a missing program; on CI, fail."""
+    if tool is None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"there is no {name}")
+    return tool
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args():
+    # As root, as in a container, Chromium has no sandbox.
+    return {"executable_path": _need(CHROMIUM, "chromium"), "args": ["--no-sandbox"]}
+
+
+@pytest.fixture(scope="session")
+def base_url():
+    """Stand before that of pytest-base-url, of which pytest warns."""
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory):
+    """Put the database into a file, which builds in other processes find by its address."""
+    file = tmp_path_factory.mktemp("bookshop") / "database.sqlite3"
+    connection.settings_dict["TEST"]["NAME"] = str(file)
+    os.environ["DATABASE_URL"] = f"sqlite:///{file}"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, settings):
+    """Where the built files of a test go: those of this process, and those of builds that it starts."""
+    monkeypatch.setenv("BOOKSHOP_FOLDER", str(tmp_path))
+    files = {**settings.STORAGES["sitemaps"], "OPTIONS": {"location": str(tmp_path / "sitemaps")}}
+    settings.STORAGES = {**settings.STORAGES, "sitemaps": files}
+    return tmp_path
+
+
+@pytest.fixture
+def shop(transactional_db, folder):
+    """A shop with books, authors and readings, of which nothing was built."""
+    from bookshop.models import Author, Book, Event
+
+    cache.clear()
+    changed_at = timezone.now() - timedelta(hours=3)
+    for model, count in ((Book, 1_862), (Author, 412), (Event, 46)):
+        name = model._meta.model_name
+        model.objects.bulk_create(
+            model(name=f"{name.title()} {number}", path=f"/{name}s/{number}/", changed_at=changed_at)
+            for number in range(1, count + 1)
+        )
+    return folder
+
+
+@pytest.fixture
+def built(shop):
+    """The same, built."""
+    call_command("build_sitemaps", verbosity=0, progress=False)
+    return shop
+
+
+@pytest.fixture
+def boss(transactional_db):
+    return User.objects.create_superuser("ada", password="letmein")  # noqa: S106 - of one test
+
+
+@pytest.fixture
+def reader(transactional_db):
+    """Who may see, and not build."""
+    made = User.objects.create_user("bob", is_staff=True)
+    made.user_permissions.add(Permission.objects.get(codename="view_sitemappage"))
+    return made
+
+
+@pytest.fixture
+def opened(new_context, live_server):
+    """Open a page of the admin as a user, in a window of some kind; an error in its console fails the test."""
+    complaints = []
+
+    def open_page(user=None, path=STATUS, **window):
+        context = new_context(**{"viewport": WIDE, "base_url": live_server.url, **window})
+        context.set_default_timeout(15_000)
+        if user:
+            client = Client()
+            client.force_login(user)
+            value = client.cookies[django_settings.SESSION_COOKIE_NAME].value
+            name = django_settings.SESSION_COOKIE_NAME
+            context.add_cookies([{"name": name, "value": value, "url": live_server.url}])
+        page = context.new_page()
+        # What the policy forbids is told here, too.
+        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(path)
+        return page
+
+    yield open_page
+    assert complaints == []
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory):
+    """The program of axe-core that looks for barriers, from npm."""
+    folder = tmp_path_factory.mktemp("axe")
+    command = [_need(NPM, "npm"), "pack", "--silent", "axe-core@4"]
+    packed = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    if packed.returncode:
+        _need(None, f"axe-core: {packed.stderr.strip()}")
+    (archive,) = folder.glob("*.tgz")
+    with tarfile.open(archive) as files:
+        files.extract("package/axe.min.js", folder, filter="data")
+    return (folder / "package" / "axe.min.js").read_text()
+
+
+@pytest.fixture(scope="session")
+def screenshots(tmp_path_factory):
+    """Where pictures for the documentation go: SCREENSHOTS names the folder."""
+    given = os.environ.get("SCREENSHOTS")
+    place = Path(given) if given else tmp_path_factory.mktemp("screenshots")
+    place.mkdir(parents=True, exist_ok=True)
+    return place

@@ -66,7 +66,8 @@ class BuildAdmin(ReadOnly, _Base):
     def took(self, build: Build) -> str:
         """Return how long it took."""
         seconds = dashboard.seconds_of(build)
-        return "" if seconds is None else dashboard.duration(seconds)
+        # In one line, however narrow its column is.
+        return "" if seconds is None else dashboard.duration(seconds).replace(" ", "\u00a0")
 
     @admin.display(description=gettext_lazy("errors"))
     def what_failed(self, build: Build) -> SafeString:

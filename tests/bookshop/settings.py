@@ -1,4 +1,4 @@
-"""The bookshop: an admin under a strict policy, a database and built files on disk, which a build in a process shares."""
+"""An admin under a strict policy; a database and built files on disk, which builds in other processes share."""
 
 from pathlib import Path
 

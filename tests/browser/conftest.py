@@ -14,10 +14,11 @@ import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.models import Permission, User
 from django.core.cache import cache
-from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
+
+from sitemaps_plus.build import build
 
 IS_ASKED_FOR = os.environ.get("DJANGO_SETTINGS_MODULE") == "bookshop.settings"
 collect_ignore_glob = [] if IS_ASKED_FOR else ["test_*.py"]
@@ -86,7 +87,7 @@ def shop(transactional_db, folder):
 @pytest.fixture
 def built(shop):
     """The same, built."""
-    call_command("build_sitemaps", verbosity=0, progress=False)
+    build()
     return shop
 
 

@@ -5,15 +5,15 @@ import shutil
 from datetime import timedelta
 
 import pytest
-from django.core.management import call_command
 from django.utils import timezone
 
 pytest.importorskip("playwright", reason="is not in this environment; tox -e browser has it")
 
 from playwright.sync_api import expect
 
-from bookshop.models import Event
-from sitemaps_plus.models import Build
+from bookshop.models import Author, Event
+from sitemaps_plus.build import build
+from sitemaps_plus.models import Build, SitemapPage
 
 STATUS = "/admin/sitemaps_plus/sitemappage/"
 HISTORY = "/admin/sitemaps_plus/build/"
@@ -34,13 +34,48 @@ def problems(page):
     return page.get_by_role("region", name="Problems").get_by_role("listitem")
 
 
-def marked(page):
-    """Mark the document, so that one that was loaded anew is told from it."""
-    page.evaluate("document.documentElement.dataset.old = 'yes'")
+def mark(page):
+    """Leave something in the document that one loaded anew does not have."""
+    page.evaluate("document.documentElement.dataset.mark = 'here'")
 
 
 def is_marked(page):
-    return page.evaluate("document.documentElement.dataset.old === 'yes'")
+    return page.evaluate("document.documentElement.dataset.mark === 'here'")
+
+
+def reach(page, control):
+    """Press Tab until a control has the focus; return how many times."""
+    for presses in range(1, 60):
+        page.keyboard.press("Tab")
+        if control.evaluate("element => element === document.activeElement"):
+            return presses
+    raise AssertionError("the control cannot be reached with the keyboard")
+
+
+def outline(element):
+    """Return the style of what shows where the focus is."""
+    return element.evaluate("element => getComputedStyle(element).outlineStyle")
+
+
+def overflow(page):
+    """Return by how many pixels the page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def move_away(*numbers, path="https://tickets.example/readings/1/"):
+    """Give events an address that a sitemap of the shop cannot have."""
+    names = [f"Event {number}" for number in numbers]
+    Event.objects.filter(name__in=names).update(path=path, changed_at=timezone.now())
+
+
+def running(**given):
+    now = timezone.now()
+    values = {"lease": "site 0", "holder": "process 7 on web2", "started_at": now, "progress": "books: 1 / 6"}
+    return Build.objects.create(site=0, expires_at=now + timedelta(minutes=5), **{**values, **given})
+
+
+def end(one):
+    Build.objects.filter(pk=one.pk).update(lease=None, ended_at=timezone.now(), result="done")
 
 
 def test_log_in_build_and_watch_it_finish(shop, boss, opened):
@@ -67,3 +102,205 @@ def test_log_in_build_and_watch_it_finish(shop, boss, opened):
     assert {"sitemap.xml.gz", "sitemap-books-4.xml.gz", "sitemap-events-1.xml.gz"} <= files
     page.get_by_role("link", name="All builds").click()
     expect(page.get_by_role("row").filter(has_text="ada (admin)")).to_contain_text("done")
+
+
+def test_a_build_from_elsewhere_is_followed_without_loading_the_page_anew(built, boss, opened):
+    elsewhere = running(started_by="cron")
+    page = opened(boss)
+    bar = page.get_by_role("progressbar")
+    expect(page.get_by_text("Started by cron.")).to_be_visible()
+    expect(bar).to_have_js_property("value", 1)
+    mark(page)
+
+    Build.objects.filter(pk=elsewhere.pk).update(progress="books: 4 / 6")
+
+    expect(bar).to_have_js_property("value", 4)
+    expect(page.get_by_text("books: 4 / 6")).to_be_visible()
+    assert is_marked(page)
+    end(elsewhere)
+    expect(page.get_by_role("button", name="Build what changed")).to_be_visible()
+    assert not is_marked(page)
+
+
+def test_three_things_that_are_broken_are_seen_within_one_look(built, boss, opened):
+    move_away(1)
+    Author.objects.update(is_listed=False)
+    build()
+    shutil.rmtree(built / "sitemaps")
+    (built / "sitemaps").write_text("A file where a folder should be.")
+
+    page = opened(boss)
+
+    storage = problems(page).filter(has_text="The storage of the built files cannot be read")
+    lost = problems(page).filter(has=page.get_by_role("link", name="books.example: authors"))
+    row = problems(page).filter(has=page.get_by_role("link", name="books.example: events"))
+    for problem in (storage, lost, row):
+        expect(problem).to_be_in_viewport(ratio=1)
+    expect(storage).to_contain_text("Look at STORAGES")
+    expect(lost).to_contain_text("--allow-shrink")
+    expect(row).to_contain_text("tickets.example")
+    expect(row).to_contain_text("Correct the rows")
+    expect(problems(page)).to_have_count(3)
+    # From the row that is wrong to where it is corrected.
+    page.get_by_role("region", name="Rows left out").get_by_role("rowheader").get_by_role("link").click()
+    expect(page.get_by_label("Path:")).to_have_value("https://tickets.example/readings/1/")
+
+
+def test_a_build_that_cannot_write_says_so_where_it_was_started(shop, boss, opened):
+    (shop / "sitemaps").write_text("A file where a folder should be.")
+    page = opened(boss)
+
+    page.get_by_role("button", name="Build what changed").click()
+
+    expect(problems(page).first).to_contain_text(re.compile("Not a directory|File exists"))
+    expect(problems(page).first).to_be_in_viewport(ratio=1)
+
+
+def test_a_section_leads_to_its_pages_and_back(built, boss, opened):
+    page = opened(boss)
+
+    row_of(page, "books").get_by_role("link", name="books", exact=True).click()
+    table = page.get_by_role("region", name="Pages")
+    expect(table.get_by_role("row")).to_have_count(1 + 4)
+    expect(table.get_by_role("row").nth(4)).to_contain_text("362 of 500")
+    table.get_by_role("link", name="4", exact=True).click()
+
+    expect(page.get_by_role("heading", name="Page 4 of books")).to_be_visible()
+    expect(page.get_by_role("link", name="https://books.example/sitemap-books-4.xml")).to_be_visible()
+    expect(page.get_by_text(str(built / "sitemaps" / "books.example" / "sitemap-books-4.xml.gz"))).to_be_visible()
+    page.get_by_role("main").or_(page.locator(".breadcrumbs")).get_by_role("link", name="Sitemap status").first.click()
+    expect(row_of(page, "books")).to_be_visible()
+
+
+def test_one_section_is_built_from_its_page(shop, boss, opened):
+    page = opened(boss, ADDRESSES["section"])
+
+    page.get_by_role("button", name="Build this section").click()
+
+    expect(page.get_by_role("link", name="4", exact=True)).to_be_visible()
+    assert not list((shop / "sitemaps").rglob("sitemap-authors-*"))
+
+
+def test_a_build_is_started_with_the_keyboard_alone(built, boss, opened):
+    page = opened(boss)
+    button = page.get_by_role("button", name="Build what changed")
+    assert outline(button) == "none"
+
+    reach(page, button)
+
+    assert outline(button) != "none"
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("A build of books.example was started.")).to_be_visible()
+    # A table that is wider than the window is scrolled with the keyboard, too.
+    table = page.get_by_role("region", name="Sections of books.example")
+    reach(page, table)
+    assert outline(table) != "none"
+    expect(page.get_by_role("button", name="Build what changed")).to_be_visible()
+
+
+@pytest.mark.parametrize("locale", ["en", "ar", "he"])
+def test_a_narrow_window_is_scrolled_in_one_direction_only(built, boss, opened, locale):
+    move_away(*range(1, 47), path="https://tickets.example/a-very-long-name-of-a-reading-that-nothing-breaks/")
+    build()
+    page = opened(boss, viewport={"width": 360, "height": 740}, locale=locale)
+
+    for address in (*ADDRESSES.values(), f"{STATUS}0/events/", f"{STATUS}0/events/1/"):
+        page.goto(address)
+        # The tables of Django's own lists do as they like.
+        if address != HISTORY:
+            assert overflow(page) == 0, address
+        assert page.evaluate("document.dir || document.documentElement.dir") == ("ltr" if locale == "en" else "rtl")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_there_are_no_barriers(built, boss, opened, axe, scheme):
+    move_away(1, 2, 3)
+    Author.objects.update(is_listed=False)
+    build()
+    page = opened(boss, color_scheme=scheme)
+
+    for name, address in {**ADDRESSES, "left out": f"{STATUS}0/events/"}.items():
+        page.goto(address)
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")
+        assert len(found["passes"]) > 20
+        assert [(name, one["id"], [node["html"] for node in one["nodes"]]) for one in found["violations"]] == []
+    running()
+    page.goto(STATUS)
+    page.evaluate(axe)
+    assert page.evaluate("axe.run()")["violations"] == []
+
+
+def test_dark_is_dark(built, boss, opened):
+    def brightness(page, selector):
+        colour = page.locator(selector).first.evaluate("element => getComputedStyle(element).color")
+        return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
+
+    assert brightness(opened(boss, color_scheme="light"), ".sitemaps-wide td") < 90
+    assert brightness(opened(boss, color_scheme="dark"), ".sitemaps-wide td") > 165
+
+
+def test_it_works_without_javascript(shop, boss, opened):
+    page = opened(boss, java_script_enabled=False)
+    (shop / "closed").touch()  # The build waits for the test to look.
+
+    page.get_by_role("button", name="Build what changed").click()
+
+    expect(page.get_by_text("A build of books.example was started.")).to_be_visible()
+    expect(page.get_by_text(re.compile("A build is (running|about to begin)."))).to_be_visible()
+    (shop / "closed").unlink()
+    # The page loads itself anew every five seconds.
+    expect(row_of(page, "books")).to_contain_text("1,862", timeout=20_000)
+    expect(page.get_by_role("button", name="Build what changed")).to_be_visible(timeout=20_000)
+
+
+def test_who_may_only_see_has_nothing_to_press(built, reader, opened):
+    page = opened(reader)
+    buttons = page.get_by_role("button", name=re.compile("^Build"))
+
+    expect(row_of(page, "books")).to_be_visible()
+    expect(buttons).to_have_count(0)
+    expect(page.get_by_role("link", name="All builds")).to_have_count(0)
+    page.goto(ADDRESSES["section"])
+    expect(page.get_by_role("region", name="Pages")).to_be_visible()
+    expect(buttons).to_have_count(0)
+
+
+PICTURES = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "narrow": {"viewport": {"width": 390, "height": 844}},
+}
+
+
+@pytest.mark.django_db(transaction=True, reset_sequences=True)
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_for_the_documentation(built, boss, opened, screenshots, name):
+    """SCREENSHOTS=docs/how-to/images keeps them; see CONTRIBUTING.md."""
+    Author.objects.update(is_listed=False)
+    move_away(17)
+    build()
+    SitemapPage.objects.filter(label="events").update(changed_at=timezone.now() - timedelta(hours=2))
+    _a_month_of_builds()
+
+    page = opened(boss, **PICTURES[name])
+    picture = screenshots / f"status-{name}.png"
+    page.locator("#toggle-nav-sidebar").click() if name != "narrow" else None
+    page.screenshot(path=picture, full_page=name != "narrow")
+
+    assert 0 < picture.stat().st_size < 150_000
+
+
+def _a_month_of_builds():
+    """Put thirty nights, in which the shop grew, before the build that there is."""
+    last = Build.objects.latest("pk")
+    Build.objects.all().delete()
+    for ago in range(30, -1, -1):
+        began = last.started_at - timedelta(days=ago, hours=2)
+        share = 1 - ago / 150 + (ago % 3) / 200 if ago else 1
+        counts = {"urls": int(last.urls * share), "bytes": int(last.bytes * share)}
+        given = {"started_at": began, "ended_at": began + timedelta(seconds=3 + ago % 5), "expires_at": began}
+        sections = [] if ago else last.sections
+        Build.objects.create(
+            holder="process 412 on web1", started_by="cron", result="done", sections=sections, **counts, **given
+        )

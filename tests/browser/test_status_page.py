@@ -15,6 +15,9 @@ from bookshop.models import Author, Event
 from sitemaps_plus.build import build
 from sitemaps_plus.models import Build, SitemapPage
 
+# A process that builds takes seconds to begin where the machine is busy.
+expect.set_options(timeout=30_000)
+
 STATUS = "/admin/sitemaps_plus/sitemappage/"
 HISTORY = "/admin/sitemaps_plus/build/"
 ADDRESSES = {
@@ -62,10 +65,11 @@ def overflow(page):
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
-def move_away(*numbers, path="https://tickets.example/readings/1/"):
+def move_away(*numbers, host="https://tickets.example"):
     """Give events an address that a sitemap of the shop cannot have."""
-    names = [f"Event {number}" for number in numbers]
-    Event.objects.filter(name__in=names).update(path=path, changed_at=timezone.now())
+    for number in numbers:
+        moved = {"path": f"{host}/readings/{number}/", "changed_at": timezone.now()}
+        Event.objects.filter(name=f"Event {number}").update(**moved)
 
 
 def running(**given):
@@ -200,7 +204,7 @@ def test_a_build_is_started_with_the_keyboard_alone(built, boss, opened):
 
 @pytest.mark.parametrize("locale", ["en", "ar", "he"])
 def test_a_narrow_window_is_scrolled_in_one_direction_only(built, boss, opened, locale):
-    move_away(*range(1, 47), path="https://tickets.example/a-very-long-name-of-a-reading-that-nothing-breaks/")
+    move_away(1, 2, 3, host="https://a-very-long-name-of-a-host-that-nothing-breaks.example")
     build()
     page = opened(boss, viewport={"width": 360, "height": 740}, locale=locale)
 
@@ -250,7 +254,7 @@ def test_it_works_without_javascript(shop, boss, opened):
     expect(page.get_by_text(re.compile("A build is (running|about to begin)."))).to_be_visible()
     (shop / "closed").unlink()
     # The page loads itself anew every five seconds.
-    expect(row_of(page, "books")).to_contain_text("1,862", timeout=20_000)
+    expect(row_of(page, "books")).to_contain_text("1,862")
     expect(page.get_by_role("button", name="Build what changed")).to_be_visible(timeout=20_000)
 
 
@@ -280,7 +284,7 @@ def test_pictures_for_the_documentation(built, boss, opened, screenshots, name):
     Author.objects.update(is_listed=False)
     move_away(17)
     build()
-    SitemapPage.objects.filter(label="events").update(changed_at=timezone.now() - timedelta(hours=2))
+    SitemapPage.objects.exclude(label="books").update(changed_at=timezone.now() - timedelta(hours=2))
     _a_month_of_builds()
 
     page = opened(boss, **PICTURES[name])

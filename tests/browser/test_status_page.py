@@ -47,11 +47,11 @@ def is_marked(page):
 
 
 def reach(page, control):
-    """Press Tab until a control has the focus; return how many times."""
-    for presses in range(1, 60):
+    """Press Tab until a control has the focus."""
+    for _ in range(80):
         page.keyboard.press("Tab")
         if control.evaluate("element => element === document.activeElement"):
-            return presses
+            return
     raise AssertionError("the control cannot be reached with the keyboard")
 
 
@@ -172,7 +172,7 @@ def test_a_section_leads_to_its_pages_and_back(built, boss, opened):
     expect(page.get_by_role("heading", name="Page 4 of books")).to_be_visible()
     expect(page.get_by_role("link", name="https://books.example/sitemap-books-4.xml")).to_be_visible()
     expect(page.get_by_text(str(built / "sitemaps" / "books.example" / "sitemap-books-4.xml.gz"))).to_be_visible()
-    page.get_by_role("main").or_(page.locator(".breadcrumbs")).get_by_role("link", name="Sitemap status").first.click()
+    page.get_by_role("navigation", name="Breadcrumbs").get_by_role("link", name="Sitemap status").click()
     expect(row_of(page, "books")).to_be_visible()
 
 
@@ -280,7 +280,7 @@ PICTURES = {
 @pytest.mark.django_db(transaction=True, reset_sequences=True)
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_for_the_documentation(built, boss, opened, screenshots, name):
-    """SCREENSHOTS=docs/how-to/images keeps them; see CONTRIBUTING.md."""
+    """CONTRIBUTING.md says how to keep them."""
     Author.objects.update(is_listed=False)
     move_away(17)
     build()
@@ -289,8 +289,10 @@ def test_pictures_for_the_documentation(built, boss, opened, screenshots, name):
 
     page = opened(boss, **PICTURES[name])
     picture = screenshots / f"status-{name}.png"
-    page.locator("#toggle-nav-sidebar").click() if name != "narrow" else None
-    page.screenshot(path=picture, full_page=name != "narrow")
+    is_wide = name != "narrow"
+    if is_wide:
+        page.get_by_role("button", name="Toggle navigation").click()
+    page.screenshot(path=picture, full_page=is_wide)
 
     assert 0 < picture.stat().st_size < 150_000
 

@@ -698,6 +698,14 @@ def test_a_page_shows_its_entries_by_fifty_with_their_rows(boss, settings):
     assert "From the first" in second
 
 
+def test_a_page_shows_its_own_entries_and_no_others(boss):
+    build()
+
+    shown = re.findall(r'<a href="https://example.com/product-(\d+)/"', page(boss, f"{SECTION}2/"))
+
+    assert shown == [str(number) for number in range(11, 21)]
+
+
 def test_a_row_that_is_left_out_stands_among_the_entries_with_its_reason(boss):
     registry._sitemaps["products"] = Broken
     build()

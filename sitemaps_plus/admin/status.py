@@ -34,7 +34,7 @@ from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.monitoring import Overview, SiteOverview, overview
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import base_of
-from sitemaps_plus.plans import Page, stored_plan
+from sitemaps_plus.plans import Page, active, make_plan, stored_plan
 from sitemaps_plus.reading import read_entries
 from sitemaps_plus.registry import registry
 from sitemaps_plus.scope import chosen_sites
@@ -143,7 +143,8 @@ class StatusAdmin(ReadOnly, _Base):
         _site, status = _find(overview(), site_id, label)
         if status.section is None:
             raise Http404(status.error)
-        page = next((page for page in stored_plan(status.section).pages if page.number == number), None)
+        plan = make_plan(status.section, [record for record in active(status.section) if record.layout])
+        page = next((page for page in plan.pages if page.number == number), None)
         if page is None:
             raise Http404(f"The sitemap {label!r} has no page {number}.")
         record = page.record

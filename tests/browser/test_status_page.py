@@ -11,7 +11,7 @@ pytest.importorskip("playwright", reason="is not in this environment; tox -e bro
 
 from playwright.sync_api import expect
 
-from bookshop.models import Author, Event
+from bookshop.models import Author, Book, Event
 from sitemaps_plus.build import build
 from sitemaps_plus.models import Build, SitemapPage
 
@@ -176,6 +176,25 @@ def test_a_section_leads_to_its_pages_and_back(built, boss, opened):
     expect(row_of(page, "books")).to_be_visible()
 
 
+def test_a_url_is_found_and_leads_to_its_page_and_its_entry(built, boss, opened):
+    path = Book.objects.order_by("pk")[700].path
+    page = opened(boss)
+
+    page.get_by_role("searchbox", name="Find a URL").fill(f"https://books.example{path}")
+    page.keyboard.press("Enter")
+    found = page.get_by_role("region", name=f"https://books.example{path}")
+    expect(found).to_contain_text("listed")
+    expect(found).to_contain_text("just now")
+    found.get_by_role("link", name="page 2").click()
+
+    expect(page.get_by_role("heading", name="Page 2 of books")).to_be_visible()
+    for _ in range(4):
+        page.get_by_role("link", name="The next ones").click()
+    expect(page.get_by_role("link", name=f"https://books.example{path}", exact=True)).to_be_visible()
+    page.get_by_role("link", name="From the first").click()
+    expect(page.get_by_role("link", name=f"https://books.example{path}", exact=True)).to_have_count(0)
+
+
 def test_one_section_is_built_from_its_page(shop, boss, opened):
     page = opened(boss, ADDRESSES["section"])
 
@@ -223,7 +242,8 @@ def test_there_are_no_barriers(built, boss, opened, axe, scheme):
     build()
     page = opened(boss, color_scheme=scheme)
 
-    for name, address in {**ADDRESSES, "left out": f"{STATUS}0/events/"}.items():
+    more = {"left out": f"{STATUS}0/events/", "entries": f"{STATUS}0/events/1/", "finding": f"{STATUS}?find=/books/1/"}
+    for name, address in {**ADDRESSES, **more}.items():
         page.goto(address)
         page.evaluate(axe)
         found = page.evaluate("axe.run()")

@@ -88,6 +88,8 @@ class SectionRow:
     @property
     def urls(self) -> str:
         """How many URLs, in words where that is not exact."""
+        if self.status.checked_at is None and not self.status.urls:
+            return _("not counted yet")
         shown = number(self.status.urls)
         return _("about %(count)s") % {"count": shown} if self.status.is_estimated else shown
 
@@ -99,14 +101,14 @@ class SectionRow:
     @property
     def bytes(self) -> str:
         """The size, with its unit."""
-        return filesizeformat(self.status.bytes)
+        return filesizeformat(self.status.bytes) if self.status.bytes else "-"
 
     @property
     def bars(self) -> list[Bar]:
         """The fullest page against both limits."""
         by_urls, by_bytes = self.status.fullest_by_urls, self.status.fullest_by_bytes
         bars = [_bar(_("URLs"), by_urls, number)] if by_urls else []
-        return bars + ([_bar(_("Size"), by_bytes, filesizeformat)] if by_bytes else [])
+        return bars + ([_bar(_("Size"), by_bytes, filesizeformat)] if by_bytes and by_bytes.value else [])
 
     @property
     def level(self) -> str:

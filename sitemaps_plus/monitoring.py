@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
+from django.db import DatabaseError, InterfaceError, OperationalError, ProgrammingError, connections, router
+from django.db.models import Model
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.freshness import moment
-from sitemaps_plus.models import Build
-from sitemaps_plus.origin import SiteOrigin, get_sites
+from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
+from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.registry import registry
+from sitemaps_plus.scope import chosen_sites
 from sitemaps_plus.status import SectionStatus, SiteStatus, read_statuses
 
 LATE = timedelta(days=2)
@@ -89,12 +92,37 @@ class Overview:
         }
 
 
-def overview() -> Overview:
-    """Return how all sites are, and what is wrong; texts are in the language now active."""
+def missing_tables(*models: type[Model]) -> list[str]:
+    """Return those tables of this app that the database does not have; nothing where it does not answer."""
+    tables = {model._meta.db_table for model in models or (SitemapPage, Build, CrawlerVisit)}
+    try:
+        return sorted(tables.difference(connections[router.db_for_write(SitemapPage)].introspection.table_names()))
+    except (DatabaseError, InterfaceError):
+        return []
+
+
+def overview(names: Sequence[str] = ()) -> Overview:
+    """Return how all sites are, or those of these ids or domains; texts are in the language now active.
+
+    Raises NoOrigin for a name of no site.
+    """
+    try:
+        return _overview(names)
+    except (OperationalError, ProgrammingError):
+        missing = missing_tables()
+        if not missing:
+            raise
+        text = _("The database lacks tables: %(tables)s.") % {"tables": ", ".join(missing)}
+        return Overview(alarms=[Alarm("error", "", text, _("Run migrate."))])
+
+
+def _overview(names: Sequence[str]) -> Overview:
     errors: list[NoOrigin] = []
     try:
-        sites: list[SiteOrigin] = list(get_sites(errors.append))
+        sites: list[SiteOrigin] = chosen_sites(names, errors.append)
     except NoOrigin as error:
+        if names:
+            raise
         sites, errors = [], [error]
     found = Overview(sites=[SiteOverview(status=one, alarms=_sorted(_alarms(one))) for one in read_statuses(sites)])
     found.alarms = [Alarm("error", "", str(error), _("Correct the site, or the setting ORIGIN.")) for error in errors]
@@ -122,7 +150,14 @@ def _alarms(status: SiteStatus) -> Iterator[Alarm]:
         )
     last = _last_ended(status)
     for error in last.errors if last else ():
-        yield Alarm("error", "", str(error), _("Correct that and build again; the last good files stay."))
+        text = _("The last build failed: %(error)s") % {"error": error}
+        yield Alarm("error", "", text, _("Correct that and build again; the last good files stay."))
+    if status.is_manifest_lost:
+        text = _("The manifest of the built files is missing or cannot be read.")
+        yield Alarm("error", "", text, _("Build again: everything is rendered and compared with the files."))
+    if status.missing_indexes:
+        text = _("Indexes are missing: %(files)s") % {"files": ", ".join(status.missing_indexes)}
+        yield Alarm("error", "", text, _("Build again: it makes them anew."))
     for label, urls in status.unregistered.items():
         yield Alarm(
             "warning",
@@ -150,7 +185,7 @@ def _section_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
     elif outcome.get("error"):
         text = _("The last build of this section failed: %(error)s") % {"error": outcome["error"]}
         yield Alarm("error", label, text, _("Correct that and build again; its last good files stay."))
-    elif status.published_urls and not status.urls:
+    elif status.published_urls and not status.urls and not status.error:
         yield Alarm(
             "error",
             label,
@@ -185,7 +220,7 @@ def _section_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
                 status.left_out,
             )
             % {"count": status.left_out, "first": first},
-            _("Correct the rows, which are named below, or filter them out of the queryset."),
+            _("Correct the rows, which the status page names, or filter them out of the queryset."),
         )
     is_late = status.stale_since and timezone.now() - moment(status.stale_since) > LATE
     if status.state == "stale" and is_late and not site.running:

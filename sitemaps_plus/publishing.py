@@ -100,6 +100,11 @@ class PublishedSet:
         """The sections that are published and not registered any more, and how many URLs each has."""
         return {label: section.urls for label, section in self.manifest.sections.items() if label not in registry}
 
+    def missing_indexes(self) -> Iterator[str]:
+        """Yield the files of published indexes that are not there, as far as the storage can tell."""
+        for name in self.manifest.indexes:
+            yield from (file for file in (f"{name}.xml", f"{name}.xml.gz") if file not in (self.names or {file}))
+
     def listed_files(self, label: str, number: int) -> list[str]:
         """Return the names of the files of a page."""
         return self._file_names(label, number, formats())

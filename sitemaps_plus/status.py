@@ -119,6 +119,10 @@ class SiteStatus:
     """A build that gave no sign of life for longer than its lease holds."""
     storage_error: str = ""
     """Why the published set cannot be read."""
+    is_manifest_lost: bool = False
+    """Whether nothing is known of the built files any more."""
+    missing_indexes: list[str] = field(default_factory=list)
+    """Files of indexes that are not there."""
     unregistered: dict[str, int] = field(default_factory=dict)
     """The URLs of each section that is published and not registered any more."""
 
@@ -252,10 +256,14 @@ def _published_facts(status: SiteStatus) -> None:
         status.storage_error = f"{type(error).__name__}: {error}"
         return
     status.unregistered = known.unregistered
+    status.missing_indexes = list(known.missing_indexes())
+    # Where the manifest does not even know that something was built, it is the manifest that is missing.
+    status.is_manifest_lost = not known.manifest.sections and any(section.built for section in sections.values())
     for label, section in sections.items():
         entry = known.manifest.section(label)
         section.published_urls = entry.urls
-        section.missing_files = len(section.built - entry.pages.keys())
+        if not status.is_manifest_lost:
+            section.missing_files = len(section.built - entry.pages.keys())
 
 
 def _fuller(fullest: Fullest | None, number: int, value: int, limit: int) -> Fullest:

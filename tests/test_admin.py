@@ -267,7 +267,10 @@ def test_a_build_that_was_started_is_waited_for_and_missed(boss, started, clock)
 
 def test_a_build_that_was_started_and_has_ended_is_not_waited_for(boss, started):
     boss.post(f"{STATUS}build/", {"site": 1})
-    running(lease=None, ended_at=timezone.now(), result="done")
+    # Somebody else's, that was faster.
+    running(lease=None, ended_at=timezone.now(), result="done", started_by="ada (admin)")
+    assert "about to begin" in page(boss)
+    running(lease=None, ended_at=timezone.now(), result="done", started_by="boss (admin)")
 
     text = page(boss)
 
@@ -754,3 +757,26 @@ def test_without_counting_there_is_no_column(boss, settings):
     build()
 
     assert "Last visits" not in page(boss)
+
+
+def test_the_page_says_which_tables_are_missing(boss, monkeypatch):
+    monkeypatch.setattr(SitemapPage._meta, "db_table", "not_migrated")
+
+    assert "The database lacks tables: not_migrated. Run migrate." in words(page(boss)).replace(" .", ".")
+
+
+def test_of_another_site_the_address_is_whole(boss, settings):
+    settings.SITEMAPS_PLUS, settings.SITE_ID = {}, None
+    Site.objects.filter(pk=1).update(domain="testserver")
+    Site.objects.create(pk=2, domain="b.example")
+    Site.objects.clear_cache()
+    build()
+
+    assert 'href="/sitemap-products-1.xml"' in page(boss, f"{SECTION}1/")
+    assert 'href="https://b.example/sitemap-products-1.xml"' in page(boss, f"{STATUS}2/products/1/")
+
+
+def test_a_url_that_nobody_lists_is_told_in_a_sentence(boss):
+    build()
+
+    assert "No sitemap lists this URL" in find(boss, "/nothing/like/it/")

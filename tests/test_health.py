@@ -122,7 +122,7 @@ def test_the_command_names_what_is_wrong_and_what_to_do_and_fails(site: BuiltSet
 
     stdout, failure = run()
 
-    assert "example.com products: The section lost all of its 15 URLs. If that is meant, publish it with" in stdout
+    assert "example.com products: The section lost all of its 15 URLs.\n    If that is meant, publish it with" in stdout
     assert failure is not None
     assert (failure.returncode, str(failure)) == (1, "1 error: see above, or the status page in the admin.")
 
@@ -139,3 +139,10 @@ def test_the_command_can_be_asked_for_one_site(site: BuiltSet) -> None:
     assert {line.split()[0] for line in run("--site", "2")[0].splitlines()} == {"example.org"}
     assert {line.split()[0] for line in run("--site", "example.com")[0].splitlines()} == {"example.com"}
     assert "There is no site 'other'" in str(run("--site", "other")[1])
+
+
+def test_labels_are_not_for_the_status(site: BuiltSet) -> None:
+    _, failure = run("products")
+
+    assert failure is not None
+    assert (failure.returncode, "does not go with labels" in str(failure)) == (2, True)

@@ -18,7 +18,7 @@ from clock import Clock
 from samples import DAY, Products, make_products
 from sitemaps_plus import register, registry
 from sitemaps_plus.build import build
-from sitemaps_plus.models import Build, SitemapPage
+from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.monitoring import Alarm, Overview, SiteOverview, overview
 from sitemaps_plus.pages import render_index
 from sitemaps_plus.paging import refresh
@@ -344,3 +344,74 @@ def test_a_clock_that_is_ahead_makes_nothing_stale(site: BuiltSet, clock: Clock)
     clock.now += timedelta(hours=25)
 
     assert section().state == "current"
+
+
+def test_a_class_that_raises_is_no_section_that_lost_its_rows(site: BuiltSet) -> None:
+    build()
+    registry._sitemaps["products"] = type("Bad", (Products,), {"items": fail})
+
+    assert alarms() == [("error", "products", "RuntimeError: no rows today")]
+
+
+@pytest.mark.parametrize("name", ["sitemap.xml", "sitemap-products.xml.gz"])
+def test_an_index_that_somebody_removed_is_missed(site: BuiltSet, name: str) -> None:
+    build()
+    site.path(name).unlink()
+
+    assert alarms() == [("error", "", f"Indexes are missing: {name}")]
+    build()
+    assert alarms() == []
+
+
+@pytest.mark.parametrize("text", [None, "{"])
+def test_a_manifest_that_is_lost_is_told_as_such(site: BuiltSet, text: str | None) -> None:
+    build()
+    site.manifest.unlink()
+    if text:
+        site.manifest.write_text(text)
+
+    assert alarms() == [("error", "", "The manifest of the built files is missing or cannot be read.")]
+    build()
+    assert alarms() == []
+
+
+def test_an_error_beside_the_sections_is_the_last_builds(site: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_args: Any) -> Any:
+        raise ConnectionError("the bucket is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(storages["sitemaps"]), "listdir", fail)
+        build()
+
+    assert ("error", "", "The last build failed: site example.com: ConnectionError: the bucket is away") in alarms()
+
+
+@pytest.mark.parametrize("model", [Build, CrawlerVisit])
+def test_without_its_tables_it_says_to_run_migrate(site: BuiltSet, monkeypatch: pytest.MonkeyPatch, model: Any) -> None:
+    monkeypatch.setattr(model._meta, "db_table", "not_migrated")
+
+    found = overview()
+
+    if model is Build:
+        assert [(one.text, one.remedy) for one in found.alarms] == [
+            ("The database lacks tables: not_migrated.", "Run migrate.")
+        ]
+    else:
+        assert found.is_healthy
+
+
+def test_two_sites_with_one_host_are_told(site: BuiltSet) -> None:
+    site.use(ORIGIN={1: "https://example.com", 2: "https://EXAMPLE.com"})
+
+    found = overview()
+
+    assert len(found.sites) == 1
+    assert "have the same host" in found.alarms[0].text
+
+
+def test_one_site_can_be_asked_for_whatever_others_are_like(settings: Any, site: BuiltSet) -> None:
+    settings.SITEMAPS_PLUS = {}
+    Site.objects.create(domain="not a host", name="bad")
+
+    assert len(overview().alarms) == 1
+    assert overview(["example.com"]).alarms == []

@@ -8,12 +8,14 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.options import get_content_type_for_model
 from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
+from django.db import OperationalError, ProgrammingError
 from django.db.models import Max, Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.template.response import TemplateResponse
@@ -31,7 +33,7 @@ from sitemaps_plus.crawlers import CrawlerSummary, visits_of
 from sitemaps_plus.errors import BuildNotStarted, InvalidPlace, NoOrigin
 from sitemaps_plus.finding import find_url
 from sitemaps_plus.models import Build, SitemapPage
-from sitemaps_plus.monitoring import Overview, SiteOverview, overview
+from sitemaps_plus.monitoring import Overview, SiteOverview, missing_tables, overview
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import base_of
 from sitemaps_plus.plans import Page, active, make_plan, stored_plan
@@ -132,7 +134,7 @@ class StatusAdmin(ReadOnly, _Base):
             "shown": shown,
             "left_out": list(dashboard.left_out_rows(status, object_link)),
             "charts": dashboard.section_charts(site.status.builds, label),
-            "live_url": _live_address("section", label),
+            "live_url": _live_address(request, panel.overview.status.site, "section", label),
             "is_live": bool(panel.running or panel.is_starting),
         }
         return self._shown(request, self.section_template, context)
@@ -143,7 +145,10 @@ class StatusAdmin(ReadOnly, _Base):
         _site, status = _find(overview(), site_id, label)
         if status.section is None:
             raise Http404(status.error)
-        plan = make_plan(status.section, [record for record in active(status.section) if record.layout])
+        records = [record for record in active(status.section) if record.layout]
+        if not any(record.number == number for record in records):
+            raise Http404(f"The sitemap {label!r} has no page {number}.")
+        plan = make_plan(status.section, records)
         page = next((page for page in plan.pages if page.number == number), None)
         if page is None:
             raise Http404(f"The sitemap {label!r} has no page {number}.")
@@ -154,7 +159,7 @@ class StatusAdmin(ReadOnly, _Base):
             "label": label,
             "row": self._page_rows(status, [record])[0],
             "left_out": list(dashboard.problems_of(record, status.section, self._object_links(request))),
-            "live_url": _live_address("page", label, number, "xml"),
+            "live_url": _live_address(request, status.section.site, "page", label, number, "xml"),
             "public_url": f"{base_of(status.section)}sitemap-{label}-{number}.xml",
             "file": _file(status.section, number) if record.built_digest else "",
             "section_link": self._link("section", site_id, label),
@@ -204,7 +209,7 @@ class StatusAdmin(ReadOnly, _Base):
             executors.start(
                 [label] if label else [],
                 site=site,
-                started_by=f"{request.user.get_username()} (admin)",
+                started_by=_started_by(request),
                 full=full,
                 warm_cache=warm_cache,
             )
@@ -224,9 +229,10 @@ class StatusAdmin(ReadOnly, _Base):
         started, waiting = request.session.get(_STARTED), {}
         if not started:
             return set()
-        builds = {site.status.site.id: next((one.pk for one in site.status.builds), 0) for site in known.sites}
+        ours = _started_by(request)
+        builds = {site.status.site.id: site.status.builds for site in known.sites}
         for site_id, (newest, at) in started.items():
-            if builds.get(int(site_id), newest) != newest:
+            if any(one.pk > newest and one.started_by == ours for one in builds.get(int(site_id), ())):
                 continue
             if timezone.now().timestamp() - at < PATIENCE.total_seconds():
                 waiting[site_id] = [newest, at]
@@ -249,6 +255,8 @@ class StatusAdmin(ReadOnly, _Base):
         if not get_settings().CRAWLER_VISITS:
             return None
         found: dict[int, dict[str, list[CrawlerSummary]]] = {}
+        if not site_ids:
+            return found
         for (site_id, label), visits in visits_of(site_ids).items():
             found.setdefault(site_id, {})[label] = visits
         return found
@@ -271,7 +279,8 @@ class StatusAdmin(ReadOnly, _Base):
             **self.admin_site.each_context(request),
             "opts": self.opts,
             "can_build": self.has_build_permission(request),
-            "state": _state(read_running()),
+            "can_warm": not is_for_one_process(),
+            "state": _state_now(),
             "status_link": self._link("changelist"),
             "build_action": self._link("build"),
             "warm_action": self._link("warm"),
@@ -358,13 +367,16 @@ def _model_of(section: Section | None) -> type[Model] | None:
         return None
 
 
-def _live_address(name: str, *args: Any) -> str:
+def _live_address(request: HttpRequest, site: SiteOrigin, name: str, *args: Any) -> str:
     """Return where this project serves a sitemap now; "" where its URLconf does not have them."""
     try:
         names = ("label", "number", "extension") if name == "page" else ("label", "extension")
-        return reverse(f"sitemaps_plus:{name}", kwargs=dict(zip(names, [*args, "xml"], strict=False)))
+        address = reverse(f"sitemaps_plus:{name}", kwargs=dict(zip(names, [*args, "xml"], strict=False)))
     except NoReverseMatch:
         return ""
+    # Here the host of this request would be another site's.
+    is_other = not getattr(settings, "SITE_ID", None) and site.model and site.domain != request.get_host()
+    return f"{site.origin}{address}" if is_other else address
 
 
 def _file(section: Section, number: int) -> str:
@@ -372,6 +384,10 @@ def _file(section: Section, number: int) -> str:
         return get_store().where(page_file(section.site.domain, section.label, number))
     except Exception:  # each storage has errors of its own
         return ""
+
+
+def _started_by(request: HttpRequest) -> str:
+    return f"{request.user.get_username()} (admin)"
 
 
 def _newest(site_id: int) -> int:
@@ -382,6 +398,16 @@ def _state(running: Iterable[Build]) -> str:
     """Return what differs as soon as a build begins or ends, however short it was."""
     newest = Build.objects.aggregate(newest=Max("pk"))["newest"] or 0
     return f"{newest}:{','.join(str(build.pk) for build in running)}"
+
+
+def _state_now() -> str:
+    try:
+        return _state(read_running())
+    except (OperationalError, ProgrammingError):
+        if not missing_tables():
+            raise
+        # The page says so.
+        return ""
 
 
 def _log(request: HttpRequest, what: str, text: str) -> None:

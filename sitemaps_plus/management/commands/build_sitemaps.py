@@ -14,15 +14,14 @@ from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, DjangoHelpFormatter
-from django.db import DatabaseError, InterfaceError, connections, router
 
 from sitemaps_plus.build import build
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.errors import NoOrigin, SitemapError
+from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.examination import Due, examine
 from sitemaps_plus.models import Build as BuildModel
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.monitoring import Alarm, Overview, overview
+from sitemaps_plus.monitoring import Alarm, Overview, missing_tables, overview
 from sitemaps_plus.results import BuildResult, SectionResult
 from sitemaps_plus.status import SectionStatus
 from sitemaps_plus.warming import is_for_one_process
@@ -213,14 +212,9 @@ class Command(BaseCommand):
             raise CommandError(f"{_count(len(found), 'page')} stale: run build_sitemaps.")
 
     def _status(self, options: dict[str, Any]) -> None:
-        _check_tables()
-        found = overview()
-        wanted = options["sites"]
-        sites = {name for site in found.sites for name in (str(site.status.site.id), site.status.site.domain)}
-        if unknown := [name for name in wanted if name not in sites]:
-            raise NoOrigin(f"There is no site {unknown[0]!r}.")
-        if wanted:
-            found.sites = [s for s in found.sites if {str(s.status.site.id), s.status.site.domain} & set(wanted)]
+        if options["labels"]:
+            raise CommandError("--status tells of all sections, and does not go with labels.", returncode=2)
+        found = overview(options["sites"])
         if options["json"]:
             self.stdout.write(json.dumps(found.as_json(), indent=2))
         elif options["verbosity"] > 0:
@@ -229,7 +223,8 @@ class Command(BaseCommand):
                     self.stdout.write(_status_line(site.status.site.domain, section))
             for name, alarm in _all_alarms(found):
                 style = self.style.ERROR if alarm.level == "error" else self.style.WARNING
-                self.stdout.write(style(f"{' '.join(filter(None, (name, alarm.label)))}: {alarm.text} {alarm.remedy}"))
+                place = " ".join(filter(None, (name, alarm.label)))
+                self.stdout.write(style(": ".join(filter(None, (place, alarm.text)))) + f"\n    {alarm.remedy}")
         if not found.is_healthy:
             errors = sum(alarm.level == "error" for _, alarm in _all_alarms(found))
             raise CommandError(f"{_count(errors, 'error')}: see above, or the status page in the admin.")
@@ -327,14 +322,8 @@ def _who() -> str:
 
 
 def _check_tables() -> None:
-    wanted = {model._meta.db_table for model in (SitemapPage, BuildModel)}
-    try:
-        missing = wanted.difference(connections[router.db_for_write(SitemapPage)].introspection.table_names())
-    except (DatabaseError, InterfaceError):
-        # What is wrong is told for each section.
-        return
-    if missing:
-        raise CommandError(f"The database lacks tables of sitemaps_plus: {', '.join(sorted(missing))}. Run migrate.")
+    if missing := missing_tables(SitemapPage, BuildModel):
+        raise CommandError(f"The database lacks tables of sitemaps_plus: {', '.join(missing)}. Run migrate.")
 
 
 def _workers(text: str) -> int:

@@ -8,6 +8,8 @@
   }
   const pause = root.dataset.live === "yes" ? 2000 : 15000;
 
+  let rounds = 0;
+
   function show(build) {
     const place = root.querySelector(`[data-build="${build.build}"]`);
     if (!place) {
@@ -40,6 +42,12 @@
           return;
         }
         known.builds.forEach(show);
+        rounds += 1;
+        // A build that was asked for and does not begin: the page knows when that is too long.
+        if (root.dataset.live === "yes" && known.builds.length === 0 && rounds % 10 === 0 && !isTyping()) {
+          location.reload();
+          return;
+        }
       } catch {
         // The server is away for a moment; it is asked again.
       }

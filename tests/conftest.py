@@ -17,9 +17,9 @@ from sitemaps_plus.sections import Section
 
 # How long an example takes varies with the load of the machine; only their number counts.
 hypothesis_settings.register_profile(
-    "sitemaps_plus", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "sitemaps_plus", max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-# For the many environments of tox: what differs between versions is not found by the thirtieth example.
+# For the many environments of tox: what differs between versions is not found by the twentieth example.
 hypothesis_settings.register_profile("few", hypothesis_settings.get_profile("sitemaps_plus"), max_examples=10)
 hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sitemaps_plus"))
 

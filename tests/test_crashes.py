@@ -164,7 +164,7 @@ def test_each_step_of_a_build_can_be_its_last(
     table.change()
     count = len(builder.run(*args, at=0, **how).steps)
     assert count > 50
-    numbers = range(draw.randrange(1, 4), count, 3) if CRASHES else ()
+    numbers = range(draw.randrange(1, 6), count, 5) if CRASHES else ()
 
     for at in (*KINDS, *numbers):
         killed = False
@@ -194,7 +194,7 @@ def test_a_build_that_is_stopped_ends_between_two_pages_and_gives_its_lease_back
     steps = len(builder.run("--full", at=0).steps)
 
     with readers(published):
-        for at in sorted(draw.sample(range(1, steps), 20 if CRASHES else 2)):
+        for at in sorted(draw.sample(range(1, steps), 12 if CRASHES else 2)):
             table.change()
             ended = builder.run("--full", at=at, send=int(sent))
             published.check()
@@ -262,7 +262,7 @@ def test_a_full_disk_leaves_a_whole_set_and_is_reported(
     failed = 0
 
     with readers(published):
-        for number in range(20 if CRASHES else 3):
+        for number in range(12 if CRASHES else 3):
             for _ in range(2):
                 table.change()
             how = fill(0 if number == 0 else draw.randrange(0, 120_000))
@@ -326,7 +326,7 @@ def test_a_database_that_goes_away_leaves_a_whole_set_and_is_reported(
     failed = tries = 0
 
     with readers(published):
-        while failed < (10 if CRASHES else 1):
+        while failed < (8 if CRASHES else 1):
             tries += 1
             assert tries < 100, "builds do not notice it"
             table.change()

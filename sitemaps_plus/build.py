@@ -254,8 +254,8 @@ class _SiteBuild:
         """Render the pages that are due to the staging area and return what came of them."""
         is_strict = get_settings().STRICT if self.options.strict is None else self.options.strict
         entry = self.set.manifest.section(section.label)
-        # The database knows what a lost manifest would.
-        self.urls_before = sum(record.urls or 0 for record in active(section) if record.built_digest)
+        # The database knows what a lost manifest would, until the plan is renewed.
+        self.urls_before = entry.urls or sum(record.urls or 0 for record in active(section) if record.built_digest)
         check = due_check(section, entry, full=self.options.full, is_strict=is_strict, rows=rows)
         assembly = Assembly(refresh(section, force=True, repack=self.options.repack), check)
         here = Here(section)
@@ -343,7 +343,7 @@ class _SiteBuild:
             return
         reason = why_not(
             # News come and go.
-            urls_before=0 if section.is_windowed else entry.urls or self.urls_before,
+            urls_before=0 if section.is_windowed else self.urls_before,
             urls_now=done.urls,
             shape_before=_merged(page.shape for page in entry.pages.values()),
             shape_now=_merged(shapes),

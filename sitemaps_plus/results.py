@@ -7,6 +7,9 @@ from typing import Any
 
 from sitemaps_plus.reports import Report
 
+LOCKED = 75
+"""Exit status where another build holds the lease: EX_TEMPFAIL of sysexits.h, try again later."""
+
 KEPT = 5
 """Problems of a section that are kept in the history."""
 

@@ -17,11 +17,9 @@ from django.utils.translation import gettext as _
 
 from sitemaps_plus.errors import BuildNotStarted
 from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.results import LOCKED
 
 logger = logging.getLogger("sitemaps_plus")
-
-LOCKED = 75
-"""The exit status of a build that found another one running."""
 
 _TAIL = 4000
 """Bytes of the output that the log gets."""

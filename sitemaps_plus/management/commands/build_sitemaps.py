@@ -22,12 +22,9 @@ from sitemaps_plus.examination import Due, examine
 from sitemaps_plus.models import Build as BuildModel
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.monitoring import Alarm, Overview, missing_tables, overview
-from sitemaps_plus.results import BuildResult, SectionResult
+from sitemaps_plus.results import LOCKED, BuildResult, SectionResult
 from sitemaps_plus.status import SectionStatus
 from sitemaps_plus.warming import is_for_one_process
-
-LOCKED = 75
-"""Exit status where another build holds the lease: EX_TEMPFAIL of sysexits.h, try again later."""
 
 _BAR = 24
 

@@ -768,15 +768,17 @@ def test_the_page_says_which_tables_are_missing(boss, monkeypatch):
     assert "The database lacks tables: not_migrated. Run migrate." in words(page(boss)).replace(" .", ".")
 
 
-def test_of_another_site_the_address_is_whole(boss, settings):
-    settings.SITEMAPS_PLUS, settings.SITE_ID = {}, None
+@pytest.mark.parametrize("site_id", [None, 1])
+def test_of_another_site_the_address_is_whole(boss, settings, site_id):
+    settings.SITEMAPS_PLUS, settings.SITE_ID = {}, site_id
     Site.objects.filter(pk=1).update(domain="testserver")
     Site.objects.create(pk=2, domain="b.example")
     Site.objects.clear_cache()
     build()
 
     assert 'href="/sitemap-products-1.xml"' in page(boss, f"{SECTION}1/")
-    assert 'href="https://b.example/sitemap-products-1.xml"' in page(boss, f"{STATUS}2/products/1/")
+    assert 'href="https://b.example/sitemap-products-1.xml"' in page(boss, f"{STATUS}2/products/1/").partition("<dl")[2]
+    assert 'href="/sitemap-products-1.xml"' not in page(boss, f"{STATUS}2/products/1/")
 
 
 def test_a_url_that_nobody_lists_is_told_in_a_sentence(boss):

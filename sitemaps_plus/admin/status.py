@@ -8,7 +8,6 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.options import get_content_type_for_model
@@ -19,7 +18,7 @@ from django.db import OperationalError, ProgrammingError
 from django.db.models import Max, Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.template.response import TemplateResponse
-from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
@@ -28,6 +27,7 @@ from django.views.decorators.http import require_POST
 
 from sitemaps_plus import dashboard, details, executors
 from sitemaps_plus.admin.builds import ReadOnly
+from sitemaps_plus.admin.places import file_of, live_address
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.crawlers import CrawlerSummary, visits_of
 from sitemaps_plus.errors import BuildNotStarted, InvalidPlace, NoOrigin
@@ -42,7 +42,6 @@ from sitemaps_plus.registry import registry
 from sitemaps_plus.scope import chosen_sites
 from sitemaps_plus.sections import Section
 from sitemaps_plus.status import SectionStatus, read_running
-from sitemaps_plus.stores.files import get_store, page_file
 from sitemaps_plus.warming import is_for_one_process
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ class StatusAdmin(ReadOnly, _Base):
             "shown": shown,
             "left_out": list(dashboard.left_out_rows(status, object_link)),
             "charts": dashboard.section_charts(site.status.builds, label),
-            "live_url": _live_address(request, panel.overview.status.site, "section", label),
+            "live_url": live_address(request, panel.overview.status.site, "section", label),
             "is_live": bool(panel.running or panel.is_starting),
         }
         return self._shown(request, self.section_template, context)
@@ -159,9 +158,9 @@ class StatusAdmin(ReadOnly, _Base):
             "label": label,
             "row": self._page_rows(status, [record])[0],
             "left_out": list(dashboard.problems_of(record, status.section, self._object_links(request))),
-            "live_url": _live_address(request, status.section.site, "page", label, number, "xml"),
+            "live_url": live_address(request, status.section.site, "page", label, number, "xml"),
             "public_url": f"{base_of(status.section)}sitemap-{label}-{number}.xml",
-            "file": _file(status.section, number) if record.built_digest else "",
+            "file": file_of(status.section, number) if record.built_digest else "",
             "section_link": self._link("section", site_id, label),
             "entries": self._entries(request, status.section, page),
         }
@@ -365,25 +364,6 @@ def _model_of(section: Section | None) -> type[Model] | None:
         return section.model if section else None
     except Exception:  # code of the project, whose error the page shows elsewhere
         return None
-
-
-def _live_address(request: HttpRequest, site: SiteOrigin, name: str, *args: Any) -> str:
-    """Return where this project serves a sitemap now; "" where its URLconf does not have them."""
-    try:
-        names = ("label", "number", "extension") if name == "page" else ("label", "extension")
-        address = reverse(f"sitemaps_plus:{name}", kwargs=dict(zip(names, [*args, "xml"], strict=False)))
-    except NoReverseMatch:
-        return ""
-    # Here the host of this request would be another site's.
-    is_other = not getattr(settings, "SITE_ID", None) and site.model and site.domain != request.get_host()
-    return f"{site.origin}{address}" if is_other else address
-
-
-def _file(section: Section, number: int) -> str:
-    try:
-        return get_store().where(page_file(section.site.domain, section.label, number))
-    except Exception:  # each storage has errors of its own
-        return ""
 
 
 def _started_by(request: HttpRequest) -> str:

@@ -272,8 +272,10 @@ def _to_ascii(host: str) -> str:
     if len(host) > 253:
         raise InvalidEntry("E-URL-HOST", f"The host {shown(host)} has more than 253 characters.")
     try:
-        idn = importlib.import_module("sitemaps_plus.idn")
+        idn = importlib.import_module(".idn", __package__)
     except ModuleNotFoundError as error:
+        if error.name != "idna":
+            raise
         said = f'The host {shown(host)} is not ASCII; run: pip install "django-sitemaps-plus[idna]"'
         raise MissingExtra(said) from error
     return str(idn.to_ascii(host))

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 from django.conf import settings
+from django.contrib import sitemaps as contrib
 from django.db.models import QuerySet
 
 from sitemaps_plus.errors import InvalidSitemap
@@ -36,6 +37,8 @@ _EXAMPLES = {
     "videos": 'Video(thumbnail_loc=F("still"), title=F("title"), ...)',
     "news": 'News(name="The Example Times", language="en", ...)',
 }
+
+_NOT_OVERRIDDEN: set[Any] = {contrib.Sitemap.get_languages_for_item}
 
 Kind = Literal["missing", "constant", "expression", "declared", "method"]
 Values = Sequence[Any]
@@ -341,8 +344,13 @@ def has_languages_per_item(sitemap: Any) -> bool:
 
 def asks_each_item(sitemap: Any) -> bool:
     """Return whether the class overrides ``get_languages_for_item``, which then needs the object."""
-    module = _class_of(sitemap).get_languages_for_item.__module__
-    return not module.startswith(("django.contrib.sitemaps", "sitemaps_plus.sitemaps"))
+    return _class_of(sitemap).get_languages_for_item not in _NOT_OVERRIDDEN
+
+
+def not_overridden(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark the ``get_languages_for_item`` of a base class: a class that has it still does not override it."""
+    _NOT_OVERRIDDEN.add(method)
+    return method
 
 
 def is_constant(value: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from sitemaps_plus.errors import SitemapError
 PAGE = "sitemap.xml"
 INDEX = "sitemap_index.xml"
 
-_SHIPPED = tuple(Path(module).resolve().parent / "templates" for module in (__file__, contrib.__file__))
+# Found by package, so that this file may move: with a wrong folder every page would be rendered by the template engine.
+_SHIPPED = tuple(Path(str(files(package))).resolve() / "templates" for package in ("sitemaps_plus", contrib.__name__))
 
 
 def is_shipped(template: Any) -> bool:

@@ -65,7 +65,9 @@ def unpack(data: bytes) -> Iterator[bytes]:
 def get_packer() -> Packer:
     """Return ISA-L where the extra ``fast`` is installed, else zlib."""
     try:
-        fast = importlib.import_module("sitemaps_plus.fast")
-    except ImportError:
+        fast = importlib.import_module(".fast", __package__)
+    except ImportError as error:
+        if (error.name or "").startswith("sitemaps_plus"):
+            raise  # The module that imports ISA-L is not where it is looked for.
         return Packer(zlib.compressobj, 9, 6)
     return Packer(fast.compressobj, fast.HIGHEST_LEVEL, fast.DEFAULT_LEVEL)

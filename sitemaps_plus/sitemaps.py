@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from sitemaps_plus.declared import keep_broken
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.hooks import MEDIA, Declared, Expression, is_constant
+from sitemaps_plus.hooks import MEDIA, Declared, Expression, is_constant, not_overridden
 from sitemaps_plus.items import latest_lastmod, lazy_items, row_of, url_infos, value_of
 from sitemaps_plus.languages import known_languages, languages_in
 from sitemaps_plus.reports import Report
@@ -71,6 +71,7 @@ class Sitemap(_ContribSitemap):  # type: ignore[misc]
             return languages_in(super()._languages())
         return [code for code, _ in settings.LANGUAGES]
 
+    @not_overridden
     def get_languages_for_item(self, item: Any) -> Sequence[str]:
         """Return the languages of an object: what ``languages`` gives for it, as far as ``LANGUAGES`` has them."""
         if is_constant(self.languages):

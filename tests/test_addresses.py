@@ -421,6 +421,14 @@ def test_an_international_host_without_the_idna_package_names_the_extra(monkeypa
     assert normalize("https://xn--bcher-kva.example/", origin=EXAMPLE) == "https://xn--bcher-kva.example/"
 
 
+def test_an_idna_module_that_is_not_where_it_is_looked_for_is_no_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "__package__", "sitemaps_plus.admin")
+    addresses._host.cache_clear()
+
+    with pytest.raises(ModuleNotFoundError, match=r"sitemaps_plus\.admin\.idn"):
+        normalize("https://moved-ü.example/", origin=EXAMPLE)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -5,9 +5,9 @@ from django.contrib import sitemaps as contrib
 from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
 
-from sitemaps_plus import ModelSitemap, UrlFor
+from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.hooks import read_hook, read_hooks
+from sitemaps_plus.hooks import asks_each_item, read_hook, read_hooks
 from testapp.models import Product
 
 
@@ -118,6 +118,15 @@ def test_the_first_method_decides_that_objects_are_read(attributes, decided_by):
 
     assert hooks.decided_by == decided_by
     assert hooks.path == ("row" if decided_by is None else "object")
+
+
+@pytest.mark.parametrize(
+    "base", [pytest.param(contrib.Sitemap, id="contrib"), Sitemap, GenericSitemap, ModelSitemap, NewsSitemap]
+)
+def test_no_class_of_ours_or_djangos_asks_each_item_for_its_languages(base):
+    assert not asks_each_item(base)
+    assert not asks_each_item(type("Own", (base,), {}))
+    assert asks_each_item(type("Own", (base,), {"get_languages_for_item": lambda self, item: ["en"]}))
 
 
 def test_a_contrib_class_is_read_by_the_same_rule():

@@ -2,7 +2,7 @@
 
 import gzip
 import hashlib
-import importlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,14 +21,11 @@ def packer(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     if request.param == "fast" and PLAIN:
         pytest.skip("isal is the extra fast")
     if request.param == "zlib":
-        monkeypatch.setattr(importlib, "import_module", _missing)
+        monkeypatch.setitem(sys.modules, "isal", None)
+        monkeypatch.delitem(sys.modules, "sitemaps_plus.fast", raising=False)
     get_packer.cache_clear()
     yield request.param
     get_packer.cache_clear()
-
-
-def _missing(name: str) -> Any:
-    raise ModuleNotFoundError(name)
 
 
 @given(pieces=st.lists(st.binary(max_size=200), max_size=10), level=st.none() | st.integers(0, 9))
@@ -52,6 +49,15 @@ def test_z04_equal_bytes_give_equal_gzip(packer: str, level: int | None) -> None
     assert one.data[3:8] == bytes(5)
     assert gzip.decompress(one.data) == b"".join(pieces)
     assert packing.get_packer().default_level == {"fast": 2, "zlib": 6}[packer]
+
+
+def test_a_packer_that_is_not_where_it_is_looked_for_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a moved module would mean zlib, and nobody would know."""
+    monkeypatch.setattr(packing, "__package__", "sitemaps_plus.admin")
+    get_packer.cache_clear()
+
+    with pytest.raises(ModuleNotFoundError, match=r"sitemaps_plus\.admin\.fast"):
+        get_packer()
 
 
 def test_a_higher_level_packs_smaller(packer: str) -> None:

@@ -21,7 +21,7 @@ def packer(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     if request.param == "fast" and PLAIN:
         pytest.skip("isal is the extra fast")
     if request.param == "zlib":
-        monkeypatch.setitem(sys.modules, "isal", None)
+        monkeypatch.setitem(sys.modules, "isal.isal_zlib", None)
         monkeypatch.delitem(sys.modules, "sitemaps_plus.fast", raising=False)
     get_packer.cache_clear()
     yield request.param

@@ -10,7 +10,7 @@ from sitemaps_plus.errors import PageFull
 from sitemaps_plus.pages import MOST_SPLITS, does_not_fit, split_page
 from sitemaps_plus.paging import record_rendering
 from sitemaps_plus.plans import Page, Plan
-from sitemaps_plus.reports import KEPT, Report
+from sitemaps_plus.protocol.reports import KEPT, Report
 from sitemaps_plus.workers import Outcome
 
 _MOST_PROBLEMS = 100 * KEPT

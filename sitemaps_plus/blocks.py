@@ -12,13 +12,13 @@ from django.utils import translation
 from django.utils.translation import get_language
 
 from sitemaps_plus.columns import Columns, Dates, Failed, Place, Texts, Words
-from sitemaps_plus.entries import Block, Cleaner, Entry
 from sitemaps_plus.hooks import Getter
 from sitemaps_plus.keys import as_shown
 from sitemaps_plus.patterns import Pattern, compile_pattern, names_of, spoken_in
+from sitemaps_plus.protocol.entries import Block, Cleaner, Entry
+from sitemaps_plus.protocol.text import escape
+from sitemaps_plus.protocol.writer import url_element
 from sitemaps_plus.rendering import Renderer, Row
-from sitemaps_plus.text import escape
-from sitemaps_plus.writer import url_element
 
 Again = Callable[[], Iterator[tuple[object, list[tuple[str, str]]]]]
 

@@ -11,12 +11,12 @@ from typing import Any
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from sitemaps_plus.addresses import canonical
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.packing import unpack
+from sitemaps_plus.protocol.addresses import canonical
+from sitemaps_plus.protocol.text import escape
 from sitemaps_plus.stores.files import get_store, page_file, site_directory
 from sitemaps_plus.stores.manifest import Manifest, ManifestFile
-from sitemaps_plus.text import escape
 
 logger = logging.getLogger("sitemaps_plus")
 

@@ -19,21 +19,21 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import http_date
 
-from sitemaps_plus.addresses import Origin, Scope, normalize
-from sitemaps_plus.dates import as_datetime, format_date
 from sitemaps_plus.declared import keep_broken
-from sitemaps_plus.entries import MAX_URLS, Cleaner, Group
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.items import key_of, latest_lastmod, lazy_items, url_infos
 from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.media import url_prefixes
 from sitemaps_plus.origin import parse_origin
 from sitemaps_plus.overrides import INDEX, PAGE, is_shipped
+from sitemaps_plus.protocol.addresses import Origin, Scope, normalize
+from sitemaps_plus.protocol.dates import as_datetime, format_date
+from sitemaps_plus.protocol.entries import MAX_URLS, Cleaner, Group
+from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.writer import IndexItem, Tally, write_index, write_urlset
 from sitemaps_plus.rendering import url_info_group
-from sitemaps_plus.reports import Report
 from sitemaps_plus.sitemaps import Sitemap
 from sitemaps_plus.templated import SitemapIndexItem
-from sitemaps_plus.writer import IndexItem, Tally, write_index, write_urlset
 
 
 class SitemapResponse(TemplateResponse):

@@ -13,9 +13,8 @@ from functools import partial
 from itertools import accumulate, islice, pairwise
 from typing import Any, ClassVar, Self, TypeAlias
 
-from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, shown
 from sitemaps_plus.fields import Rule, is_empty, list_rule, several
-from sitemaps_plus.text import shown
 
 # Of these nothing needs to be asked: neither expressions nor text to be made later.
 _PLAIN = (str, int, float, Decimal, date, bytes)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Any
 
-from sitemaps_plus.addresses import MAX_LOC, Origin, normalize
-from sitemaps_plus.dates import format_date
-from sitemaps_plus.entries import Link
-from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.text import Warn, clean, escape, ignore, shown
+from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.protocol.addresses import MAX_LOC, Origin, normalize
+from sitemaps_plus.protocol.dates import format_date
+from sitemaps_plus.protocol.entries import Link
+from sitemaps_plus.protocol.text import Warn, clean, escape, ignore
 
 # What stands together in the query of an address that is good for some time only.
 _SIGNATURES = (

@@ -101,3 +101,12 @@ class Stopped(SitemapError, RuntimeError):
 
 class InvalidDocument(SitemapError, ValueError):
     """A page that a template of the project makes is none that a crawler would accept."""
+
+
+def shown(value: object) -> str:
+    """Return `value` as an error message may show it: printable and at most 100 characters."""
+    try:
+        text = repr(value)
+    except Exception:  # A broken __repr__ must not hide the error that is being reported.
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 100 else f"{text[:97]}..."

@@ -8,9 +8,9 @@ from datetime import UTC, date, timedelta
 from decimal import Decimal
 from typing import Any, Protocol, TypeAlias
 
-from sitemaps_plus.dates import format_date
-from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.text import clean, number_of, shown
+from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.protocol.dates import format_date
+from sitemaps_plus.protocol.text import clean, number_of
 
 
 class Expression(Protocol):

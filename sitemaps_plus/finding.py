@@ -11,11 +11,11 @@ from typing import Any
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from sitemaps_plus.addresses import Scope, check_scope, normalize
 from sitemaps_plus.built_files import Published
 from sitemaps_plus.errors import NoOrigin, SitemapError
 from sitemaps_plus.origin import SiteOrigin, get_sites
 from sitemaps_plus.pages import neutral
+from sitemaps_plus.protocol.addresses import Scope, check_scope, normalize
 from sitemaps_plus.searching import Match, Searched, SectionSearch, State
 from sitemaps_plus.sections import Section, get_sections
 

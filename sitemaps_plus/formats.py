@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.packing import pack, unpack
-from sitemaps_plus.writer import NAMESPACE
+from sitemaps_plus.protocol.writer import NAMESPACE
 
 _LOC = re.compile(rb"<loc>([^<]*)</loc>")
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Aggregate, Count, DateField, DateTimeField, IntegerField, Max, Q, QuerySet, TextField
 from django.utils import timezone
 
-from sitemaps_plus.dates import as_datetime
+from sitemaps_plus.protocol.dates import as_datetime
 from sitemaps_plus.sections import Section
 
 _PREFIX = "_sitemap_validator_"

@@ -20,9 +20,7 @@ from django.utils import timezone, translation
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
 from sitemaps_plus import objects, rows
-from sitemaps_plus.addresses import Scope, normalize
-from sitemaps_plus.entries import Cleaner, Group, Link
-from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, SitemapError, UnknownHost
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, SitemapError, UnknownHost, shown
 from sitemaps_plus.extensions import NAMESPACES
 from sitemaps_plus.items import key_of
 from sitemaps_plus.keys import KeyValue
@@ -31,10 +29,11 @@ from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.origin import SiteOrigin, get_site
 from sitemaps_plus.pages import make_cleaner, neutral, public_url
 from sitemaps_plus.plans import Page
+from sitemaps_plus.protocol.addresses import Scope, normalize
+from sitemaps_plus.protocol.entries import Cleaner, Group, Link
+from sitemaps_plus.protocol.reports import Report, Silence
 from sitemaps_plus.registry import registry
-from sitemaps_plus.reports import Report, Silence
 from sitemaps_plus.sections import Section, get_section
-from sitemaps_plus.text import shown
 
 logger = logging.getLogger("sitemaps_plus")
 

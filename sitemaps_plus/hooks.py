@@ -16,9 +16,8 @@ from django.conf import settings
 from django.contrib import sitemaps as contrib
 from django.db.models import QuerySet
 
-from sitemaps_plus.errors import InvalidSitemap
+from sitemaps_plus.errors import InvalidSitemap, shown
 from sitemaps_plus.languages import languages_in, same_language
-from sitemaps_plus.text import shown
 from sitemaps_plus.values import Alternate, Image, News, Value, Video
 
 HOOKS = ("location", "lastmod", "changefreq", "priority")

@@ -16,8 +16,7 @@ from django.db.models import Count, FileField, Max, Model, QuerySet
 from django.db.models.query import RawQuerySet
 from django.utils import timezone, translation
 
-from sitemaps_plus.dates import as_datetime
-from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated, shown
 from sitemaps_plus.hooks import (
     MEDIA,
     Column,
@@ -31,8 +30,8 @@ from sitemaps_plus.hooks import (
 )
 from sitemaps_plus.languages import code_of, hreflang_of, languages_in, x_default_of
 from sitemaps_plus.probes import plain_column
-from sitemaps_plus.reports import Report
-from sitemaps_plus.text import shown
+from sitemaps_plus.protocol.dates import as_datetime
+from sitemaps_plus.protocol.reports import Report
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _NEWEST = "_sitemap_newest"

@@ -9,10 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.urls import get_script_prefix
 
-from sitemaps_plus.codes import check_hreflang
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.text import shown
+from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.protocol.codes import check_hreflang
 
 _CODE = re.compile(r"[A-Za-z0-9]+(?:[-_@][A-Za-z0-9]+)*")
 _BETWEEN = re.compile(r"[\s,;]+")

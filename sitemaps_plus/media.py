@@ -8,8 +8,7 @@ from typing import Any
 
 from sitemaps_plus.declared import Value, is_pending
 from sitemaps_plus.elements import Context
-from sitemaps_plus.entries import Cleaner, Link
-from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.errors import InvalidEntry, shown
 from sitemaps_plus.extensions import (
     NAMESPACES,
     Drop,
@@ -21,7 +20,7 @@ from sitemaps_plus.extensions import (
 )
 from sitemaps_plus.fields import is_file
 from sitemaps_plus.hooks import MEDIA
-from sitemaps_plus.text import shown
+from sitemaps_plus.protocol.entries import Cleaner, Link
 from sitemaps_plus.values import Alternate, Image, News
 from sitemaps_plus.video import Video
 

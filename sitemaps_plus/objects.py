@@ -10,13 +10,12 @@ from typing import Any
 from django.core.paginator import EmptyPage
 from django.db.models import QuerySet
 
-from sitemaps_plus import text
 from sitemaps_plus.blocks import Blocks, compile_blocks
-from sitemaps_plus.entries import Block, Cleaner, Group
-from sitemaps_plus.errors import PageNotFound
+from sitemaps_plus.errors import PageNotFound, shown
 from sitemaps_plus.items import Pairs
 from sitemaps_plus.keys import as_shown
 from sitemaps_plus.plans import Page
+from sitemaps_plus.protocol.entries import Block, Cleaner, Group
 from sitemaps_plus.rendering import CHUNK, Renderer, Row, url_info_group
 from sitemaps_plus.sections import Section
 
@@ -129,7 +128,7 @@ def _row(section: Section, item: Any) -> Row:
 
 def _key(item: Any) -> object:
     key = getattr(item, "pk", None)
-    return text.shown(item) if key is None else key
+    return shown(item) if key is None else key
 
 
 def _own_urls(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: bool) -> Iterator[Group]:

@@ -11,9 +11,9 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest
 
-from sitemaps_plus.addresses import Origin
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import InvalidEntry, NoOrigin, UnknownHost
+from sitemaps_plus.protocol.addresses import Origin
 
 _SETTING = 'SITEMAPS_PLUS["ORIGIN"]'
 

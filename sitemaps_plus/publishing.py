@@ -20,13 +20,13 @@ from sitemaps_plus.overrides import INDEX, PAGE, find_override
 from sitemaps_plus.pages import Document, base_of, directory, lastmod_of, list_pages, make_index, public_url
 from sitemaps_plus.paging import record_publishing
 from sitemaps_plus.plans import Page, Plan, stored_plan
+from sitemaps_plus.protocol.writer import IndexItem
 from sitemaps_plus.registry import registry
 from sitemaps_plus.sections import get_section
 from sitemaps_plus.stores.files import FileStore, page_name, site_directory
 from sitemaps_plus.stores.manifest import Manifest, ManifestFile, PageEntry, SectionEntry
 from sitemaps_plus.stores.staging import Staging
 from sitemaps_plus.workers import Outcome
-from sitemaps_plus.writer import IndexItem
 
 _PAGE = re.compile(r"sitemap-(?P<label>.+)-(?P<number>\d+)\.(?P<form>xml\.gz|xml|txt\.gz)")
 

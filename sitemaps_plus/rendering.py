@@ -10,8 +10,7 @@ from django.conf import settings
 from django.db.models import FileField, QuerySet
 from django.utils import translation
 
-from sitemaps_plus.entries import Cleaner, Entry, Group, Link
-from sitemaps_plus.errors import InvalidEntry, NotTranslated
+from sitemaps_plus.errors import InvalidEntry, NotTranslated, shown
 from sitemaps_plus.hooks import (
     Column,
     Getter,
@@ -25,9 +24,9 @@ from sitemaps_plus.hooks import (
 )
 from sitemaps_plus.languages import code_of, known_languages, languages_in, x_default_of
 from sitemaps_plus.media import extras, usable
-from sitemaps_plus.reports import Silence
+from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
+from sitemaps_plus.protocol.reports import Silence
 from sitemaps_plus.sections import Section
-from sitemaps_plus.text import shown
 
 CHUNK = 2000
 """URLs made at a time: as fast as a cursor of the server, and bounded in memory."""

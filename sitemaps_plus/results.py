@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sitemaps_plus.reports import Report
+from sitemaps_plus.protocol.reports import Report
 
 LOCKED = 75
 """Exit status where another build holds the lease: EX_TEMPFAIL of sysexits.h, try again later."""

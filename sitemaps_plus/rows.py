@@ -9,10 +9,10 @@ from typing import Any
 from django.db.models import QuerySet
 
 from sitemaps_plus.blocks import Blocks, compile_blocks
-from sitemaps_plus.entries import Block, Cleaner, Group
 from sitemaps_plus.joined import JoinedRows
 from sitemaps_plus.keys import KeyValue, as_shown
 from sitemaps_plus.plans import Page
+from sitemaps_plus.protocol.entries import Block, Cleaner, Group
 from sitemaps_plus.rendering import CHUNK, Renderer, Row
 from sitemaps_plus.sections import Section, has_multivalued_join
 

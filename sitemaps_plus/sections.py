@@ -16,9 +16,7 @@ from django.db.models import F, ForeignObjectRel, QuerySet
 from django.urls import NoReverseMatch, get_script_prefix
 from django.utils import translation
 
-from sitemaps_plus.addresses import Origin
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.entries import PROFILES, Profile
 from sitemaps_plus.extensions import MAX_NEWS
 from sitemaps_plus.hooks import (
     MEDIA,
@@ -34,8 +32,10 @@ from sitemaps_plus.media import prefixes
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.overrides import PAGE, override_digest
 from sitemaps_plus.probes import plain_column
+from sitemaps_plus.protocol.addresses import Origin
+from sitemaps_plus.protocol.entries import PROFILES, Profile
+from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.registry import registry
-from sitemaps_plus.reports import Report
 from sitemaps_plus.sitemaps import NewsSitemap, Sitemap
 from sitemaps_plus.url_for import UrlFor
 

@@ -16,7 +16,7 @@ from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.hooks import MEDIA, Declared, Expression, is_constant, not_overridden
 from sitemaps_plus.items import latest_lastmod, lazy_items, row_of, url_infos, value_of
 from sitemaps_plus.languages import known_languages, languages_in
-from sitemaps_plus.reports import Report
+from sitemaps_plus.protocol.reports import Report
 
 if TYPE_CHECKING:
     # The stubs leave out the underscored methods that projects override too.

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
-from sitemaps_plus.entries import MAX_BYTES, MAX_URLS, Cleaner, Entry, Group
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.overrides import described
-from sitemaps_plus.reports import Report, Silence
-from sitemaps_plus.writer import IndexItem, Limits, Tally, page_full, too_many_pages, without_repeats
+from sitemaps_plus.protocol.entries import MAX_BYTES, MAX_URLS, Cleaner, Entry, Group
+from sitemaps_plus.protocol.reports import Report, Silence
+from sitemaps_plus.protocol.writer import IndexItem, Limits, Tally, page_full, too_many_pages, without_repeats
 
 _Render = Callable[[Sequence[Group]], bytes]
 

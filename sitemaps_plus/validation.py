@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from sitemaps_plus.entries import MAX_BYTES, MAX_URLS
 from sitemaps_plus.errors import InvalidDocument
+from sitemaps_plus.protocol.entries import MAX_BYTES, MAX_URLS
+from sitemaps_plus.protocol.writer import NAMESPACE
 from sitemaps_plus.sections import Section
-from sitemaps_plus.writer import NAMESPACE
 
 
 def check_document(pieces: Iterable[bytes], section: Section) -> None:

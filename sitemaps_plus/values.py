@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sitemaps_plus.codes import check_hreflang, check_news_language
 from sitemaps_plus.declared import Path, Value
-from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.errors import InvalidEntry, shown
 from sitemaps_plus.fields import Date, Expression, Text, Url, is_late, moment, one_of, several, text, url
-from sitemaps_plus.text import shown
+from sitemaps_plus.protocol.codes import check_hreflang, check_news_language
 from sitemaps_plus.video import (
     Gallery,
     Platform,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from sitemaps_plus.codes import check_country
 from sitemaps_plus.declared import Value, nested, nested_list
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.fields import (
@@ -28,6 +27,7 @@ from sitemaps_plus.fields import (
     whole,
     yes_no,
 )
+from sitemaps_plus.protocol.codes import check_country
 
 MAX_TITLE = 100
 """Characters of a title in the XML schema; Google's page has no limit."""

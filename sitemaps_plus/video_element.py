@@ -21,8 +21,8 @@ from sitemaps_plus.elements import (
     writes_deprecated,
     yes_or_no,
 )
-from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.text import clean, escape, shown
+from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.protocol.text import clean, escape
 from sitemaps_plus.video import MAX_TITLE, Player, TVShow, Uploader, Video
 
 _DEPRECATED = ("content_segment_loc", "category", "gallery_loc", "prices", "tvshow", "id")

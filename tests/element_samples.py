@@ -6,10 +6,11 @@ from typing import Any
 from xml.etree import ElementTree
 from zoneinfo import ZoneInfo
 
-from sitemaps_plus.addresses import Origin, normalize
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.extensions import NAMESPACES, Context
-from sitemaps_plus.text import escape
+from sitemaps_plus.protocol.addresses import Origin, normalize
+from sitemaps_plus.protocol.text import escape
+from sitemaps_plus.protocol.writer import NAMESPACE, namespaces
 from sitemaps_plus.values import (
     Gallery,
     News,
@@ -23,7 +24,6 @@ from sitemaps_plus.values import (
     Video,
     VideoId,
 )
-from sitemaps_plus.writer import NAMESPACE, namespaces
 from xml_checks import validate
 
 NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sitemaps_plus.codes import COUNTRIES, LANGUAGES
-from sitemaps_plus.text import clean
+from sitemaps_plus.protocol.codes import COUNTRIES, LANGUAGES
+from sitemaps_plus.protocol.text import clean
 from sitemaps_plus.values import (
     Alternate,
     Gallery,

@@ -16,14 +16,14 @@ from django.utils import translation
 
 from samples import make_products, paths, put_template, section_of, text_of
 from sitemaps_plus import ModelSitemap, NewsSitemap, register, registry
-from sitemaps_plus import entries as entries_module
 from sitemaps_plus.build import build
-from sitemaps_plus.entries import Profile
 from sitemaps_plus.errors import NoOrigin, PageNotFound
 from sitemaps_plus.examination import examine
 from sitemaps_plus.models import Build
 from sitemaps_plus.pages import render_page
 from sitemaps_plus.paging import refresh
+from sitemaps_plus.protocol import entries as entries_module
+from sitemaps_plus.protocol.entries import Profile
 from sitemaps_plus.results import BuildResult
 from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.stores.manifest import NAME as MANIFEST

@@ -17,10 +17,10 @@ from django.utils import timezone
 from factories import DAY
 from samples import make_products
 from sitemaps_plus import ModelSitemap, Sitemap, register, registry
-from sitemaps_plus.addresses import Origin
 from sitemaps_plus.lease import hold
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.results import BuildResult
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
 from testapp.models import Product

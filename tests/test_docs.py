@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import sitemaps_plus
-from sitemaps_plus import conf, crawlers, entries, errors, hooks, sitemaps, url_for, urls, values
+from sitemaps_plus import conf, crawlers, errors, hooks, sitemaps, url_for, urls, values
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
+from sitemaps_plus.protocol import entries
 from sitemaps_plus.registry import Registry
 from sitemaps_plus.templatetags import sitemaps_plus as tags
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemaps_plus.entries import Entry, Group
-from sitemaps_plus.guard import DIRECTORIES, SAMPLED, Sampler, Shape, merge, why_not
-from sitemaps_plus.reports import Report
-from sitemaps_plus.writer import Tally, write_urlset
+from sitemaps_plus.protocol.entries import Entry, Group
+from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.shapes import DIRECTORIES, SAMPLED, Sampler, Shape, merge, why_not
+from sitemaps_plus.protocol.writer import Tally, write_urlset
 
 
 def pieces_of(paths: Iterable[str]) -> list[bytes]:

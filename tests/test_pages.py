@@ -18,9 +18,6 @@ from django.utils import timezone, translation
 
 from samples import DAY, SITE, make_products, paths, put_template, section_of, text_of
 from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap, register, registry
-from sitemaps_plus import entries as entries_module
-from sitemaps_plus.addresses import Origin
-from sitemaps_plus.entries import Profile
 from sitemaps_plus.errors import (
     InvalidSitemap,
     PageFull,
@@ -43,7 +40,10 @@ from sitemaps_plus.pages import (
     render_planned,
 )
 from sitemaps_plus.paging import refresh
-from sitemaps_plus.writer import IndexItem
+from sitemaps_plus.protocol import entries as entries_module
+from sitemaps_plus.protocol.addresses import Origin
+from sitemaps_plus.protocol.entries import Profile
+from sitemaps_plus.protocol.writer import IndexItem
 from testapp.models import Article, Product
 from xml_checks import lastmods, locs, validate
 

@@ -28,12 +28,12 @@ from factories import (
 )
 from samples import section_of, text_of
 from sitemaps_plus import ModelSitemap, NewsSitemap, paging
-from sitemaps_plus.entries import PROFILES, Profile
 from sitemaps_plus.errors import PageGone, PageNotFound, TooManyPages
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.pages import render_page
 from sitemaps_plus.paging import record_rendering, refresh
 from sitemaps_plus.plans import stored_plan
+from sitemaps_plus.protocol.entries import PROFILES, Profile
 from testapp.models import Article, Cell, Number, Product, Seat, Tag, Token, Word
 
 

@@ -28,15 +28,15 @@ import sitemaps_plus.sources
 from factories import DAY, ArticleFactory, ProductFactory
 from samples import SITE, Products, paths, put_template
 from sitemaps_plus import NewsSitemap, Sitemap, UrlFor, register, registry, serving
-from sitemaps_plus.addresses import Origin
 from sitemaps_plus.build import build
-from sitemaps_plus.entries import PROFILES, Profile
 from sitemaps_plus.errors import PageGone, PageNotFound, SitemapError, StrictError, Unavailable
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.packing import pack
 from sitemaps_plus.pages import Document
 from sitemaps_plus.paging import refresh
+from sitemaps_plus.protocol.addresses import Origin
+from sitemaps_plus.protocol.entries import PROFILES, Profile
 from sitemaps_plus.sections import get_section
 from sitemaps_plus.serving import REST, serve
 from sitemaps_plus.sources import Look, Made, Wanted, look
@@ -776,7 +776,7 @@ django.setup()
 
 from django.utils import timezone
 from sitemaps_plus import ModelSitemap, registry, serving
-from sitemaps_plus.addresses import Origin
+from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.packing import pack
 from sitemaps_plus.pages import Document

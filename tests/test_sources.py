@@ -15,11 +15,11 @@ from django.urls import clear_script_prefix, set_script_prefix
 from factories import DAY, ProductFactory
 from samples import SITE, Products, paths, put_template
 from sitemaps_plus import Sitemap, register, registry
-from sitemaps_plus.addresses import Origin
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageGone, PageNotFound
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.paging import refresh
+from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.sections import get_section
 from sitemaps_plus.serving import serve
 from sitemaps_plus.sources import Wanted, look, read_built

@@ -13,11 +13,11 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 
 from sitemaps_plus import views
-from sitemaps_plus.addresses import Origin, normalize
-from sitemaps_plus.codes import check_hreflang
 from sitemaps_plus.conf import FORMATS, NAMES, Settings, get_settings
-from sitemaps_plus.entries import PROFILES
 from sitemaps_plus.errors import InvalidEntry, SitemapError
+from sitemaps_plus.protocol.addresses import Origin, normalize
+from sitemaps_plus.protocol.codes import check_hreflang
+from sitemaps_plus.protocol.entries import PROFILES
 from sitemaps_plus.registry import registry
 
 _ANY_ORIGIN = Origin(scheme="https", host="example.com")

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sitemaps_plus.conf import FORMATS
-from sitemaps_plus.guard import Shape
+from sitemaps_plus.protocol.shapes import Shape
 from sitemaps_plus.stores.files import FileStore
 
 logger = logging.getLogger("sitemaps_plus")

@@ -13,18 +13,18 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from sitemaps_plus import head
-from sitemaps_plus.addresses import Origin, Scope
-from sitemaps_plus.dates import format_date
-from sitemaps_plus.entries import Cleaner, Link
-from sitemaps_plus.errors import InvalidEntry, SitemapError
+from sitemaps_plus.errors import InvalidEntry, SitemapError, shown
 from sitemaps_plus.items import key_of
 from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.media import extras, url_prefixes
+from sitemaps_plus.protocol.addresses import Origin, Scope
+from sitemaps_plus.protocol.dates import format_date
+from sitemaps_plus.protocol.entries import Cleaner, Link
+from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.text import format_priority
+from sitemaps_plus.protocol.writer import link_elements, namespaces
 from sitemaps_plus.rendering import url_info_links
-from sitemaps_plus.reports import Report
 from sitemaps_plus.templated import Url, UrlSet
-from sitemaps_plus.text import format_priority, shown
-from sitemaps_plus.writer import link_elements, namespaces
 
 register = template.Library()
 

@@ -12,8 +12,8 @@ from django.utils.safestring import SafeString, mark_safe
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.text import CHANGEFREQS, check_changefreq, clean, escape, format_priority, shown
+from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.protocol.text import CHANGEFREQS, check_changefreq, clean, escape, format_priority
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 

@@ -13,9 +13,9 @@ from django.utils.safestring import mark_safe
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from sitemaps_plus import addresses
-from sitemaps_plus.addresses import MAX_LOC, Origin, Scope, canonical, check_scope, normalize, quote_path
 from sitemaps_plus.errors import InvalidEntry, MissingExtra
+from sitemaps_plus.protocol import addresses
+from sitemaps_plus.protocol.addresses import MAX_LOC, Origin, Scope, canonical, check_scope, normalize, quote_path
 from xml_checks import PLAIN
 
 needs_idna = pytest.mark.skipif(PLAIN, reason="international hosts need the idna extra")
@@ -413,7 +413,7 @@ def test_an_international_host_without_the_idna_package_names_the_extra(monkeypa
         return real_import(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", import_without_idna)
-    monkeypatch.delitem(sys.modules, "sitemaps_plus.idn", raising=False)
+    monkeypatch.delitem(sys.modules, "sitemaps_plus.protocol.idn", raising=False)
     addresses._host.cache_clear()
 
     with pytest.raises(MissingExtra, match=re.escape('pip install "django-sitemaps-plus[idna]"')):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemaps_plus.codes import COUNTRIES, LANGUAGES, check_country, check_hreflang, check_news_language
 from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.protocol.codes import COUNTRIES, LANGUAGES, check_country, check_hreflang, check_news_language
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from datetime import date, datetime, tzinfo
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sitemaps_plus.addresses import MAX_LOC, Scope, check_scope, normalize
-from sitemaps_plus.codes import check_hreflang
-from sitemaps_plus.dates import as_datetime, format_date
-from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.reports import Report
-from sitemaps_plus.text import check_changefreq, format_priority, shown
+from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.protocol.addresses import MAX_LOC, Scope, check_scope, normalize
+from sitemaps_plus.protocol.codes import check_hreflang
+from sitemaps_plus.protocol.dates import as_datetime, format_date
+from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.text import check_changefreq, format_priority
 
 MAX_URLS = 50_000
 """URLs in one page and pages in one index (sitemaps.org, "Sitemap index files")."""

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sitemaps_plus.addresses import Origin, Scope
-from sitemaps_plus.dates import format_date
-from sitemaps_plus.entries import Cleaner, Entry, Group, Link
 from sitemaps_plus.errors import PageFull, StrictError, TooManyPages
-from sitemaps_plus.reports import Report
-from sitemaps_plus.text import CHANGEFREQS, format_priority
-from sitemaps_plus.writer import XHTML, IndexItem, Limits, Tally, write_index, write_text, write_urlset
+from sitemaps_plus.protocol.addresses import Origin, Scope
+from sitemaps_plus.protocol.dates import format_date
+from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
+from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.text import CHANGEFREQS, format_priority
+from sitemaps_plus.protocol.writer import XHTML, IndexItem, Limits, Tally, write_index, write_text, write_urlset
 from xml_checks import SITEMAP, lastmods, locs, validate
 
 SHOP = Origin.parse("https://example.com")

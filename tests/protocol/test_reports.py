@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from sitemaps_plus.errors import InvalidEntry, StrictError
-from sitemaps_plus.reports import KEPT, Problem, Report
+from sitemaps_plus.protocol.reports import KEPT, Problem, Report
 
 BAD = InvalidEntry("E-URL-EMPTY", "The URL is None.")
 

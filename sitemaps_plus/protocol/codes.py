@@ -3,8 +3,7 @@
 import re
 from functools import lru_cache
 
-from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.text import shown
+from sitemaps_plus.errors import InvalidEntry, shown
 
 LANGUAGES = frozenset(
     """

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
-from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.text import Warn, ignore, shown
+from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.protocol.text import Warn, ignore
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE = timedelta(minutes=1)

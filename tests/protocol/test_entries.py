@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemaps_plus.addresses import Origin, Scope
-from sitemaps_plus.entries import PROFILES, Cleaner, Link, Newest
 from sitemaps_plus.errors import InvalidEntry, StrictError
-from sitemaps_plus.reports import Report
+from sitemaps_plus.protocol.addresses import Origin, Scope
+from sitemaps_plus.protocol.entries import PROFILES, Cleaner, Link, Newest
+from sitemaps_plus.protocol.reports import Report
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemaps_plus.dates import as_datetime, format_date, newest
 from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.protocol.dates import as_datetime, format_date, newest
 
 BERLIN = ZoneInfo("Europe/Berlin")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 
-from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.errors import InvalidEntry, shown
 
 Warn = Callable[[str, str], None]
 """What hears of a rule that was bent: called with the rule's code and a text."""
@@ -24,15 +24,6 @@ _STEP = Decimal("0.0001")
 
 def ignore(code: str, text: str) -> None:
     """Hear a warning and do nothing."""
-
-
-def shown(value: object) -> str:
-    """Return `value` as an error message may show it: printable and at most 100 characters."""
-    try:
-        text = repr(value)
-    except Exception:  # A broken __repr__ must not hide the error that is being told.
-        return f"a {type(value).__name__}"
-    return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def escape(text: str) -> str:

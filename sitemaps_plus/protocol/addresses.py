@@ -7,8 +7,8 @@ from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import quote, unquote_to_bytes
 
-from sitemaps_plus.errors import InvalidEntry, MissingExtra
-from sitemaps_plus.text import Warn, ignore, shown
+from sitemaps_plus.errors import InvalidEntry, MissingExtra, shown
+from sitemaps_plus.protocol.text import Warn, ignore
 
 MAX_LOC = 2047
 """Most characters of a URL: sitemaps.org wants fewer than 2,048, counted after encoding."""

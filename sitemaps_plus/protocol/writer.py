@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sitemaps_plus.entries import MAX_BYTES, MAX_URLS, Block, Entry, Group, Link
 from sitemaps_plus.errors import InvalidEntry, PageFull, TooManyPages
-from sitemaps_plus.reports import Report
-from sitemaps_plus.text import escape
+from sitemaps_plus.protocol.entries import MAX_BYTES, MAX_URLS, Block, Entry, Group, Link
+from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.text import escape
 
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"

@@ -1,0 +1,1 @@
+"""The sitemap format as plain Python: what an entry may be, and how it is written."""

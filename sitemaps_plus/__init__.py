@@ -25,8 +25,10 @@ from sitemaps_plus.related import Related
 from sitemaps_plus.siblings import Siblings
 from sitemaps_plus.sitemaps import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.url_for import UrlFor
-from sitemaps_plus.values import Alternate, Image, News
-from sitemaps_plus.video import Video
+from sitemaps_plus.values.alternate import Alternate
+from sitemaps_plus.values.image import Image
+from sitemaps_plus.values.news import News
+from sitemaps_plus.values.video import Video
 
 __version__ = "0.1.0"
 

@@ -21,7 +21,6 @@ from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
 from sitemaps_plus import objects, rows
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, SitemapError, UnknownHost, shown
-from sitemaps_plus.extensions import NAMESPACES
 from sitemaps_plus.items import key_of
 from sitemaps_plus.keys import KeyValue
 from sitemaps_plus.languages import hreflang_of, x_default_of
@@ -34,6 +33,7 @@ from sitemaps_plus.protocol.entries import Cleaner, Group, Link
 from sitemaps_plus.protocol.reports import Report, Silence
 from sitemaps_plus.registry import registry
 from sitemaps_plus.sections import Section, get_section
+from sitemaps_plus.values.extensions import NAMESPACES
 
 logger = logging.getLogger("sitemaps_plus")
 

@@ -18,13 +18,15 @@ from django.db.models import QuerySet
 
 from sitemaps_plus.errors import InvalidSitemap, shown
 from sitemaps_plus.languages import languages_in, same_language
-from sitemaps_plus.values import Alternate, Image, News, Value, Video
+from sitemaps_plus.values.alternate import Alternate
+from sitemaps_plus.values.base import Value
+from sitemaps_plus.values.extensions import MEDIA
+from sitemaps_plus.values.image import Image
+from sitemaps_plus.values.news import News
+from sitemaps_plus.values.video import Video
 
 HOOKS = ("location", "lastmod", "changefreq", "priority")
 """The hooks whose values are shown."""
-
-MEDIA = ("hreflang", "images", "videos", "news")
-"""The hooks that give values with tags of their own: one, or a list."""
 
 LANGUAGE_HOOKS = ("languages", "x_default")
 """The hooks that say which languages a row has, and which address is for all others."""

@@ -18,7 +18,6 @@ from django.utils import timezone, translation
 
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated, shown
 from sitemaps_plus.hooks import (
-    MEDIA,
     Column,
     Expression,
     Loader,
@@ -32,6 +31,7 @@ from sitemaps_plus.languages import code_of, hreflang_of, languages_in, x_defaul
 from sitemaps_plus.probes import plain_column
 from sitemaps_plus.protocol.dates import as_datetime
 from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.values.extensions import MEDIA
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _NEWEST = "_sitemap_newest"

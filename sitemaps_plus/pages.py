@@ -17,7 +17,6 @@ from django.utils import timezone, translation
 
 from sitemaps_plus import objects, rows
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.declared import keep_broken
 from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
 from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.origin import SiteOrigin
@@ -34,6 +33,7 @@ from sitemaps_plus.protocol.writer import IndexItem, Limits, Tally, write_index,
 from sitemaps_plus.sections import Section, get_section, get_sections
 from sitemaps_plus.signals import entry_left_out, page_rendered
 from sitemaps_plus.templated import index_with_template, write_with_template
+from sitemaps_plus.values.base import keep_broken
 
 logger = logging.getLogger("sitemaps_plus")
 

@@ -15,7 +15,7 @@ from sitemaps_plus.errors import InvalidSitemap, PageNotFound, shown
 from sitemaps_plus.hooks import Hook, is_constant, read_hooks
 from sitemaps_plus.languages import languages_in
 from sitemaps_plus.sitemaps import ModelSitemap, NewsSitemap, Sitemap
-from sitemaps_plus.values import Value
+from sitemaps_plus.values.base import Value
 
 _LABEL = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _ENDS_LIKE_A_PAGE = re.compile(r"(?:.*-)?[0-9]+")

@@ -23,10 +23,10 @@ from sitemaps_plus.hooks import (
     languages_of,
 )
 from sitemaps_plus.languages import code_of, known_languages, languages_in, x_default_of
-from sitemaps_plus.media import extras, usable
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
 from sitemaps_plus.protocol.reports import Silence
 from sitemaps_plus.sections import Section
+from sitemaps_plus.values.media import extras, usable
 
 CHUNK = 2000
 """URLs made at a time: as fast as a cursor of the server, and bounded in memory."""

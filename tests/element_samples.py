@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 from zoneinfo import ZoneInfo
 
 from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.extensions import NAMESPACES, Context
 from sitemaps_plus.protocol.addresses import Origin, normalize
 from sitemaps_plus.protocol.text import escape
 from sitemaps_plus.protocol.writer import NAMESPACE, namespaces
@@ -24,6 +23,7 @@ from sitemaps_plus.values import (
     Video,
     VideoId,
 )
+from sitemaps_plus.values.extensions import NAMESPACES, Context
 from xml_checks import validate
 
 NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)

@@ -16,7 +16,6 @@ from sitemaps_plus import head
 from sitemaps_plus.errors import InvalidEntry, SitemapError, shown
 from sitemaps_plus.items import key_of
 from sitemaps_plus.languages import hreflang_of
-from sitemaps_plus.media import extras, url_prefixes
 from sitemaps_plus.protocol.addresses import Origin, Scope
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import Cleaner, Link
@@ -25,6 +24,7 @@ from sitemaps_plus.protocol.text import format_priority
 from sitemaps_plus.protocol.writer import link_elements, namespaces
 from sitemaps_plus.rendering import url_info_links
 from sitemaps_plus.templated import Url, UrlSet
+from sitemaps_plus.values.media import extras, url_prefixes
 
 register = template.Library()
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sitemaps_plus.declared import Value, is_pending
-from sitemaps_plus.elements import Context
 from sitemaps_plus.errors import InvalidEntry, shown
-from sitemaps_plus.extensions import (
+from sitemaps_plus.protocol.entries import Cleaner, Link
+from sitemaps_plus.values.alternate import Alternate
+from sitemaps_plus.values.base import Value, is_pending
+from sitemaps_plus.values.extensions import (
+    MEDIA,
     NAMESPACES,
     Drop,
     image_elements,
@@ -18,11 +20,11 @@ from sitemaps_plus.extensions import (
     news_element,
     video_elements,
 )
-from sitemaps_plus.fields import is_file
-from sitemaps_plus.hooks import MEDIA
-from sitemaps_plus.protocol.entries import Cleaner, Link
-from sitemaps_plus.values import Alternate, Image, News
-from sitemaps_plus.video import Video
+from sitemaps_plus.values.fields import is_file
+from sitemaps_plus.values.image import Image
+from sitemaps_plus.values.news import News
+from sitemaps_plus.values.video import Video
+from sitemaps_plus.values.xml import Context
 
 _KINDS: dict[str, type[Value]] = {"images": Image, "videos": Video, "news": News, "hreflang": Alternate}
 _FINISHED = {

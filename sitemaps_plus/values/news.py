@@ -1,4 +1,4 @@
-"""What a hook may declare beside the address of a page: pictures, videos, news and the page in other languages."""
+"""News articles: the fields and rules of ``<news:news>``."""
 
 from __future__ import annotations
 
@@ -7,62 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sitemaps_plus.declared import Path, Value
 from sitemaps_plus.errors import InvalidEntry, shown
-from sitemaps_plus.fields import Date, Expression, Text, Url, is_late, moment, one_of, several, text, url
-from sitemaps_plus.protocol.codes import check_hreflang, check_news_language
-from sitemaps_plus.video import (
-    Gallery,
-    Platform,
-    Player,
-    Price,
-    Restriction,
-    Segment,
-    TVShow,
-    Uploader,
-    Video,
-    VideoId,
-)
-
-__all__ = [
-    "Alternate",
-    "Gallery",
-    "Image",
-    "News",
-    "Platform",
-    "Player",
-    "Price",
-    "Restriction",
-    "Segment",
-    "TVShow",
-    "Uploader",
-    "Value",
-    "Video",
-    "VideoId",
-]
+from sitemaps_plus.protocol.codes import check_news_language
+from sitemaps_plus.values.base import Value
+from sitemaps_plus.values.fields import Date, Expression, Text, is_late, moment, one_of, several, text
 
 _COMMAS = r"\s*,\s*"
 _GENRES = ("PressRelease", "Satire", "Blog", "OpEd", "Opinion", "UserGenerated")
 # The schema takes no punctuation; beyond ASCII it takes more than any exchange has.
 _TICKER = re.compile(r"[A-Za-z0-9]+:[A-Za-z0-9]+")
-_SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.\-]*:")
 _MADE_UP = ("geo_targeting", "amp", "geo_locations")
-
-
-def _hreflang(where: str, value: Any) -> Any:
-    kept = text(where, value)
-    return kept if kept is None or is_late(kept) else check_hreflang(kept)
-
-
-def _href(where: str, value: Any) -> Any:
-    kept = url(where, value)
-    if isinstance(value, Path) and value.startswith("/"):
-        # Which site a path is of is sure here: its origin goes before it when it is written.
-        return value
-    if isinstance(kept, str) and not _SCHEME.match(kept):
-        said = f"{where} is {shown(kept)}; begin it with http:// or https://, or give UrlFor for a page of this site."
-        raise InvalidEntry("E-URL-RELATIVE", said)
-    return kept
 
 
 def _news_language(where: str, value: Any) -> Any:
@@ -84,38 +38,6 @@ def _ticker(where: str, value: Any) -> Any:
         said = f"{where} has {shown(kept)}; write EXCHANGE:SYMBOL in letters and digits, as in NASDAQ:AMAT"
         raise InvalidEntry("E-NEWS-TICKERS", f"{said}. Leave out one with other characters: the schema refuses it.")
     return kept.strip()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image(Value):
-    """One ``<image:image>`` of a page. All but `loc` is deprecated and written only when asked for."""
-
-    loc: Url = None
-    """Address of the picture, on any host; required (G-IMG)."""
-    caption: Text = None
-    """Deprecated in 2022 (G-SPR)."""
-    geo_location: Text = None
-    """Deprecated in 2022: where it was taken, as in ``Limerick, Ireland`` (G-SPR)."""
-    title: Text = None
-    """Deprecated in 2022 (G-SPR)."""
-    license: Url = None
-    """Deprecated in 2022: address of the licence (G-SPR)."""
-
-    _rules: ClassVar = {"loc": url, "caption": text, "geo_location": text, "title": text, "license": url}
-    _required: ClassVar = ("loc",)
-
-    def __post_init__(self) -> None:
-        """Keep what the rules make of the fields; raise `InvalidEntry` where one is broken."""
-        # A row may have a thousand of these: an address alone needs no more looking at.
-        loc = self.loc
-        if type(loc) is not str or not loc or loc.isspace() or not self.is_plain:
-            Value.__post_init__(self)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether there is nothing but an address that is text already."""
-        others = self.caption is self.geo_location is self.title is self.license is None
-        return others and type(self.loc) is str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,16 +83,3 @@ class News(Value):
                 said = f"News has no field {name!r}; it has {', '.join(cls._rules)}."
                 raise InvalidEntry("E-UNKNOWN-FIELD", said)
         return object.__new__(cls)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Alternate(Value):
-    """One ``<xhtml:link>`` of a page: the same page in another language."""
-
-    hreflang: Text = None
-    """Language, script, region: ``pt-BR``, ``zh-Hant``; or ``x-default``; required (G-HRF)."""
-    href: Url = None
-    """Absolute address, on any domain, or `UrlFor` for a page of this site; required (G-HRF)."""
-
-    _rules: ClassVar = {"hreflang": _hreflang, "href": _href}
-    _required: ClassVar = ("hreflang", "href")

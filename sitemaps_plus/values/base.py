@@ -14,7 +14,7 @@ from itertools import accumulate, islice, pairwise
 from typing import Any, ClassVar, Self, TypeAlias
 
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, shown
-from sitemaps_plus.fields import Rule, is_empty, list_rule, several
+from sitemaps_plus.values.fields import Rule, is_empty, list_rule, several
 
 # Of these nothing needs to be asked: neither expressions nor text to be made later.
 _PLAIN = (str, int, float, Decimal, date, bytes)

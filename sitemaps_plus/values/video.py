@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from sitemaps_plus.declared import Value, nested, nested_list
 from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.fields import (
+from sitemaps_plus.protocol.codes import check_country
+from sitemaps_plus.values.base import Value, nested, nested_list
+from sitemaps_plus.values.fields import (
     Date,
     Expression,
     Number,
@@ -27,7 +28,6 @@ from sitemaps_plus.fields import (
     whole,
     yes_no,
 )
-from sitemaps_plus.protocol.codes import check_country
 
 MAX_TITLE = 100
 """Characters of a title in the XML schema; Google's page has no limit."""

@@ -26,10 +26,10 @@ from element_samples import (
     video,
 )
 from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.extensions import NAMESPACES, video_element, video_elements
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.text import clean
 from sitemaps_plus.values import Player, Uploader
+from sitemaps_plus.values.extensions import NAMESPACES, video_element, video_elements
 from xml_checks import validate
 
 # Text

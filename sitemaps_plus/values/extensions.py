@@ -7,14 +7,30 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, TypeAlias
 
-from sitemaps_plus.elements import Context, date_of, media_url_of, plain, tag, text_of, texts, url_of, writes_deprecated
 from sitemaps_plus.errors import InvalidEntry, shown
 from sitemaps_plus.protocol.codes import check_hreflang
 from sitemaps_plus.protocol.dates import as_datetime, format_date
 from sitemaps_plus.protocol.entries import Link
 from sitemaps_plus.protocol.text import clean, escape
-from sitemaps_plus.values import Alternate, Image, News, Video
-from sitemaps_plus.video_element import video_element
+from sitemaps_plus.values.alternate import Alternate
+from sitemaps_plus.values.image import Image
+from sitemaps_plus.values.news import News
+from sitemaps_plus.values.video import Video
+from sitemaps_plus.values.video_element import video_element
+from sitemaps_plus.values.xml import (
+    Context,
+    date_of,
+    media_url_of,
+    plain,
+    tag,
+    text_of,
+    texts,
+    url_of,
+    writes_deprecated,
+)
+
+MEDIA = ("hreflang", "images", "videos", "news")
+"""The hooks that give values with tags of their own: one, or a list."""
 
 __all__ = [
     "MAX_IMAGES",

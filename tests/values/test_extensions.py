@@ -28,7 +28,11 @@ from element_samples import (
 from official_schemas import official_schema
 from sitemaps_plus import UrlFor
 from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.extensions import (
+from sitemaps_plus.protocol.dates import format_date
+from sitemaps_plus.protocol.entries import Link
+from sitemaps_plus.protocol.text import clean
+from sitemaps_plus.values import Alternate, Image
+from sitemaps_plus.values.extensions import (
     image_element,
     image_elements,
     is_recent,
@@ -37,10 +41,6 @@ from sitemaps_plus.extensions import (
     news_element,
     video_elements,
 )
-from sitemaps_plus.protocol.dates import format_date
-from sitemaps_plus.protocol.entries import Link
-from sitemaps_plus.protocol.text import clean
-from sitemaps_plus.values import Alternate, Image
 from xml_checks import validate
 
 # Images

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from sitemaps_plus.elements import (
+from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.protocol.text import clean, escape
+from sitemaps_plus.values.video import MAX_TITLE, Player, TVShow, Uploader, Video
+from sitemaps_plus.values.xml import (
     Context,
     absolute_url,
     attribute_of,
@@ -21,9 +24,6 @@ from sitemaps_plus.elements import (
     writes_deprecated,
     yes_or_no,
 )
-from sitemaps_plus.errors import InvalidEntry, shown
-from sitemaps_plus.protocol.text import clean, escape
-from sitemaps_plus.video import MAX_TITLE, Player, TVShow, Uploader, Video
 
 _DEPRECATED = ("content_segment_loc", "category", "gallery_loc", "prices", "tvshow", "id")
 

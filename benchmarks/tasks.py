@@ -205,7 +205,7 @@ def read_rows(most: int = 2**62) -> None:
 
 def pack(pieces: list[bytes]) -> int:
     """Return the size of the gzip of a document, made as the build makes it; no digest is taken here."""
-    from sitemaps_plus.packing import GZIP, get_packer
+    from sitemaps_plus.stores.packing import GZIP, get_packer
 
     packer = get_packer()
     stream = packer.compressobj(packer.default_level, wbits=GZIP)

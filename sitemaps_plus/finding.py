@@ -11,13 +11,13 @@ from typing import Any
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from sitemaps_plus.built_files import Published
 from sitemaps_plus.errors import NoOrigin, SitemapError
 from sitemaps_plus.origin import SiteOrigin, get_sites
 from sitemaps_plus.pages import neutral
 from sitemaps_plus.protocol.addresses import Scope, check_scope, normalize
 from sitemaps_plus.searching import Match, Searched, SectionSearch, State
 from sitemaps_plus.sections import Section, get_sections
+from sitemaps_plus.stores.published import Published
 
 __all__ = ["Finding", "Match", "Searched", "State", "find_url"]
 
@@ -82,7 +82,7 @@ class _Search:
             url = self._url_of(section)
             if url is None:
                 continue
-            built = built or Published(site, self.deadline)
+            built = built or Published(site.domain, self.deadline)
             self.sites += [] if site in self.sites else [site]
             self.urls.add(url)
             try:

@@ -21,7 +21,6 @@ from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
 from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.overrides import INDEX, PAGE, find_override
-from sitemaps_plus.packing import Packed, pack, unpack
 from sitemaps_plus.paging import record_rendering, refresh
 from sitemaps_plus.plans import Page, Plan, stored_plan
 from sitemaps_plus.protocol.addresses import Scope
@@ -32,6 +31,7 @@ from sitemaps_plus.protocol.shapes import Sampler
 from sitemaps_plus.protocol.writer import IndexItem, Limits, Tally, write_index, write_text, write_urlset
 from sitemaps_plus.sections import Section, get_section, get_sections
 from sitemaps_plus.signals import entry_left_out, page_rendered
+from sitemaps_plus.stores.packing import Packed, pack, unpack
 from sitemaps_plus.templated import index_with_template, write_with_template
 from sitemaps_plus.values.base import keep_broken
 

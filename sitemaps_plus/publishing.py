@@ -14,7 +14,6 @@ from django.urls import get_script_prefix
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import SitemapError
-from sitemaps_plus.formats import formats, make_format
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.overrides import INDEX, PAGE, find_override
 from sitemaps_plus.pages import Document, base_of, directory, lastmod_of, list_pages, make_index, public_url
@@ -25,6 +24,7 @@ from sitemaps_plus.registry import registry
 from sitemaps_plus.sections import get_section
 from sitemaps_plus.stores.files import FileStore, page_name, site_directory
 from sitemaps_plus.stores.manifest import Manifest, ManifestFile, PageEntry, SectionEntry
+from sitemaps_plus.stores.packing import formats, make_format
 from sitemaps_plus.stores.staging import Staging
 from sitemaps_plus.workers import Outcome
 

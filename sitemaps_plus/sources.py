@@ -14,12 +14,12 @@ from django.urls import get_script_prefix
 
 from sitemaps_plus.due import rows_of
 from sitemaps_plus.origin import SiteOrigin
-from sitemaps_plus.packing import unpack
 from sitemaps_plus.pages import Document, Format, neutral, render_index, render_planned
 from sitemaps_plus.paging import refresh
 from sitemaps_plus.plans import Page, Plan
 from sitemaps_plus.sections import Section, get_section
 from sitemaps_plus.stores.files import get_store, page_file, site_directory
+from sitemaps_plus.stores.packing import unpack
 
 logger = logging.getLogger("sitemaps_plus")
 

@@ -24,11 +24,11 @@ from sitemaps_plus.crawlers import note_visit
 from sitemaps_plus.errors import PageGone, PageNotFound, Unavailable, UnknownHost
 from sitemaps_plus.monitoring import overview
 from sitemaps_plus.origin import get_site
-from sitemaps_plus.packing import unpack
 from sitemaps_plus.pages import Format
 from sitemaps_plus.responses import PublicResponse, PublicStream
 from sitemaps_plus.serving import Served, serve
 from sitemaps_plus.sources import Wanted
+from sitemaps_plus.stores.packing import unpack
 
 __all__ = ["health", "index", "page", "section_index", "site_index", "sitemap"]
 

@@ -20,10 +20,10 @@ from samples import DAY, Products, make_products, paths
 from sitemaps_plus import Image, NewsSitemap, register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import SitemapError
-from sitemaps_plus.formats import formats, make_format
 from sitemaps_plus.signals import published
 from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
+from sitemaps_plus.stores.packing import formats, make_format
 from testapp.models import Article, Product
 from xml_checks import locs
 

@@ -32,7 +32,6 @@ from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageGone, PageNotFound, SitemapError, StrictError, Unavailable
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.origin import SiteOrigin
-from sitemaps_plus.packing import pack
 from sitemaps_plus.pages import Document
 from sitemaps_plus.paging import refresh
 from sitemaps_plus.protocol.addresses import Origin
@@ -41,6 +40,7 @@ from sitemaps_plus.sections import get_section
 from sitemaps_plus.serving import REST, serve
 from sitemaps_plus.sources import Look, Made, Wanted, look
 from sitemaps_plus.stores.cache import CLAIM, get_cache
+from sitemaps_plus.stores.packing import pack
 from testapp.models import Article, Product
 from xml_checks import lastmods, locs
 
@@ -778,7 +778,7 @@ from django.utils import timezone
 from sitemaps_plus import ModelSitemap, registry, serving
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.origin import SiteOrigin
-from sitemaps_plus.packing import pack
+from sitemaps_plus.stores.packing import pack
 from sitemaps_plus.pages import Document
 from sitemaps_plus.sources import Look, Made, Wanted, look
 

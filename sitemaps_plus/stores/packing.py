@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import importlib
+import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from xml.etree import ElementTree as ET
+
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.protocol.writer import NAMESPACE
 
 GZIP = 31
 """Window bits of zlib for the gzip format; it writes no file name and no time."""
+
+_LOC = re.compile(rb"<loc>([^<]*)</loc>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +79,27 @@ def get_packer() -> Packer:
             raise  # The module that imports ISA-L is not where it is looked for.
         return Packer(zlib.compressobj, 9, 6)
     return Packer(fast.compressobj, fast.HIGHEST_LEVEL, fast.DEFAULT_LEVEL)
+
+
+def formats() -> Sequence[str]:
+    """Return what is made of a page: always ``xml.gz``, first."""
+    return list(dict.fromkeys(("xml.gz", *get_settings().FORMATS)))
+
+
+def make_format(gzipped: bytes, name: str, *, is_written: bool = True) -> bytes:
+    """Return a page as the name of the file says: ``.xml.gz`` as it is, ``.xml``, or ``.txt.gz`` with a URL a line.
+
+    A page that is not `is_written` by the writer may say the same in other ways.
+    """
+    if name.endswith(".xml.gz"):
+        return gzipped
+    document = b"".join(unpack(gzipped))
+    if name.endswith(".xml"):
+        return document
+    found = (html.unescape(loc.decode()) for loc in _LOC.findall(document)) if is_written else _locs(document)
+    return pack((f"{loc}\n".encode() for loc in found), get_settings().GZIP_LEVEL).data
+
+
+def _locs(document: bytes) -> Iterator[str]:
+    for element in ET.fromstring(document).iterfind(f"{{{NAMESPACE}}}url"):  # noqa: S314 - a template of the project
+        yield (element.findtext(f"{{{NAMESPACE}}}loc") or "").strip()

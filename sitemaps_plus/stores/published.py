@@ -11,12 +11,11 @@ from typing import Any
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from sitemaps_plus.origin import SiteOrigin
-from sitemaps_plus.packing import unpack
 from sitemaps_plus.protocol.addresses import canonical
 from sitemaps_plus.protocol.text import escape
 from sitemaps_plus.stores.files import get_store, page_file, site_directory
 from sitemaps_plus.stores.manifest import Manifest, ManifestFile
+from sitemaps_plus.stores.packing import unpack
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -34,9 +33,9 @@ class Hits:
 class Published:
     """The published files of one site."""
 
-    def __init__(self, site: SiteOrigin, deadline: float) -> None:
+    def __init__(self, domain: str, deadline: float) -> None:
         self.deadline = deadline
-        self._site = site
+        self._domain = domain
         self._store = get_store()
         self._manifest: Manifest | None = None
         self._is_asked = False
@@ -45,7 +44,7 @@ class Published:
     def manifest(self) -> Manifest | None:
         """What is published; None where nothing is."""
         if not self._is_asked:
-            self._manifest = ManifestFile(self._store, site_directory(self._site.domain)).read()
+            self._manifest = ManifestFile(self._store, site_directory(self._domain)).read()
             self._is_asked = True
         return self._manifest
 
@@ -56,7 +55,7 @@ class Published:
     def has(self, label: str, number: int, *texts: str) -> list[bool] | None:
         """Return which of `texts` the file of a page has; None where it cannot be read."""
         try:
-            data = self._store.read(page_file(self._site.domain, label, number))
+            data = self._store.read(page_file(self._domain, label, number))
             return None if data is None else _contained(data, [text.encode() for text in texts])
         except Exception as error:  # each storage has errors of its own; half a file is no gzip
             logger.warning("The built file of page %s of the sitemap %r cannot be read: %s", number, label, error)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemaps_plus import packing
-from sitemaps_plus.packing import get_packer, pack, unpack
+from sitemaps_plus.stores import packing
+from sitemaps_plus.stores.packing import get_packer, pack, unpack
 from xml_checks import PLAIN
 
 
@@ -22,7 +22,7 @@ def packer(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         pytest.skip("isal is the extra fast")
     if request.param == "zlib":
         monkeypatch.setitem(sys.modules, "isal.isal_zlib", None)
-        monkeypatch.delitem(sys.modules, "sitemaps_plus.fast", raising=False)
+        monkeypatch.delitem(sys.modules, "sitemaps_plus.stores.fast", raising=False)
     get_packer.cache_clear()
     yield request.param
     get_packer.cache_clear()

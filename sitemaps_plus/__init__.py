@@ -19,12 +19,12 @@ One pipeline, imports upward only::
     views  classic  urls  checks  management       deliver and watch
 """
 
-from sitemaps_plus.per_language import PerLanguage
-from sitemaps_plus.registry import register, registry
-from sitemaps_plus.related import Related
-from sitemaps_plus.siblings import Siblings
-from sitemaps_plus.sitemaps import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap
-from sitemaps_plus.url_for import UrlFor
+from sitemaps_plus.declare.per_language import PerLanguage
+from sitemaps_plus.declare.registry import register, registry
+from sitemaps_plus.declare.related import Related
+from sitemaps_plus.declare.siblings import Siblings
+from sitemaps_plus.declare.sitemaps import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap
+from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.values.alternate import Alternate
 from sitemaps_plus.values.image import Image
 from sitemaps_plus.values.news import News

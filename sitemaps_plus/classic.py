@@ -19,9 +19,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import http_date
 
+from sitemaps_plus.declare.items import key_of, latest_lastmod, lazy_items, url_infos
+from sitemaps_plus.declare.languages import hreflang_of
+from sitemaps_plus.declare.sitemaps import Sitemap
 from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.items import key_of, latest_lastmod, lazy_items, url_infos
-from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.origin import parse_origin
 from sitemaps_plus.overrides import INDEX, PAGE, is_shipped
 from sitemaps_plus.protocol.addresses import Origin, Scope, normalize
@@ -30,7 +31,6 @@ from sitemaps_plus.protocol.entries import MAX_URLS, Cleaner, Group
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.writer import IndexItem, Tally, write_index, write_urlset
 from sitemaps_plus.rendering import url_info_group
-from sitemaps_plus.sitemaps import Sitemap
 from sitemaps_plus.templated import SitemapIndexItem
 from sitemaps_plus.values.base import keep_broken
 from sitemaps_plus.values.media import url_prefixes

@@ -22,8 +22,8 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 
 from sitemaps_plus.conf import get_settings
+from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.models import CrawlerVisit
-from sitemaps_plus.registry import registry
 
 logger = logging.getLogger("sitemaps_plus")
 

@@ -11,8 +11,8 @@ from django.core.paginator import EmptyPage
 from django.db.models import QuerySet
 
 from sitemaps_plus.blocks import Blocks, compile_blocks
+from sitemaps_plus.declare.items import Pairs
 from sitemaps_plus.errors import PageNotFound, shown
-from sitemaps_plus.items import Pairs
 from sitemaps_plus.keys import as_shown
 from sitemaps_plus.plans import Page
 from sitemaps_plus.protocol.entries import Block, Cleaner, Group

@@ -17,8 +17,8 @@ from django.utils import timezone, translation
 
 from sitemaps_plus import objects, rows
 from sitemaps_plus.conf import get_settings
+from sitemaps_plus.declare.languages import hreflang_of
 from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
-from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.overrides import INDEX, PAGE, find_override
 from sitemaps_plus.paging import record_rendering, refresh

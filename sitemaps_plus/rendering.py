@@ -10,8 +10,7 @@ from django.conf import settings
 from django.db.models import FileField, QuerySet
 from django.utils import translation
 
-from sitemaps_plus.errors import InvalidEntry, NotTranslated, shown
-from sitemaps_plus.hooks import (
+from sitemaps_plus.declare.hooks import (
     Column,
     Getter,
     Hook,
@@ -22,7 +21,8 @@ from sitemaps_plus.hooks import (
     depends_on_language,
     languages_of,
 )
-from sitemaps_plus.languages import code_of, known_languages, languages_in, x_default_of
+from sitemaps_plus.declare.languages import code_of, known_languages, languages_in, x_default_of
+from sitemaps_plus.errors import InvalidEntry, NotTranslated, shown
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
 from sitemaps_plus.protocol.reports import Silence
 from sitemaps_plus.sections import Section

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.origin import SiteOrigin, get_sites
-from sitemaps_plus.registry import registry
 from sitemaps_plus.stores.files import site_directory
 
 

@@ -17,18 +17,18 @@ from django.urls import NoReverseMatch, get_script_prefix
 from django.utils import translation
 
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.hooks import Expression, Hooks, has_languages_per_item, languages_of, read_hooks
-from sitemaps_plus.items import is_plain, lazy_items
+from sitemaps_plus.declare.date_probe import plain_column
+from sitemaps_plus.declare.hooks import Expression, Hooks, has_languages_per_item, languages_of, read_hooks
+from sitemaps_plus.declare.items import is_plain, lazy_items
+from sitemaps_plus.declare.registry import registry
+from sitemaps_plus.declare.sitemaps import NewsSitemap, Sitemap
+from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.keys import Key
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.overrides import PAGE, override_digest
-from sitemaps_plus.probes import plain_column
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.entries import PROFILES, Profile
 from sitemaps_plus.protocol.reports import Report
-from sitemaps_plus.registry import registry
-from sitemaps_plus.sitemaps import NewsSitemap, Sitemap
-from sitemaps_plus.url_for import UrlFor
 from sitemaps_plus.values.extensions import MAX_NEWS, MEDIA
 from sitemaps_plus.values.media import prefixes
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from django.db.models import BooleanField, Case, Value, When
 
+from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.freshness import moment
 from sitemaps_plus.lease import DatabaseNow
@@ -18,7 +19,6 @@ from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import neutral
 from sitemaps_plus.plans import make_plan
 from sitemaps_plus.publishing import PublishedSet
-from sitemaps_plus.registry import registry
 from sitemaps_plus.sections import Section, get_section
 from sitemaps_plus.stores.files import get_store
 

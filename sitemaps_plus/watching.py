@@ -13,7 +13,7 @@ from django.db.models import Model, QuerySet
 from django.db.models.signals import post_delete, post_save
 from django.db.transaction import TransactionManagementError
 
-from sitemaps_plus.registry import registry
+from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.stores.cache import get_cache
 
 _said: dict[str, float] = {}

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from django.urls import get_resolver
 
+from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import PageFull, PageNotFound, SitemapError
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.overrides import PAGE, find_override
@@ -20,7 +21,6 @@ from sitemaps_plus.pages import render_as_planned
 from sitemaps_plus.plans import Page, Plan
 from sitemaps_plus.processes import Ended, Pool, Setup, obstacle, usable_cores
 from sitemaps_plus.protocol.reports import Report
-from sitemaps_plus.registry import registry
 from sitemaps_plus.sections import Section, get_section
 from sitemaps_plus.stores.files import page_name
 from sitemaps_plus.stores.staging import Staging

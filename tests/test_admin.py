@@ -18,9 +18,10 @@ from django.utils.http import urlencode
 
 from factories import ProductFactory
 from samples import Products
-from sitemaps_plus import Image, ModelSitemap, dashboard, executors, register, registry
+from sitemaps_plus import Image, ModelSitemap, dashboard, executors, register
 from sitemaps_plus.admin import StatusAdmin
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import BuildNotStarted
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.origin import get_sites

@@ -15,8 +15,9 @@ from django.test import Client
 from django.utils import translation
 
 from samples import make_products, paths, put_template, section_of, text_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, register, registry
+from sitemaps_plus import ModelSitemap, NewsSitemap, register
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import NoOrigin, PageNotFound
 from sitemaps_plus.examination import examine
 from sitemaps_plus.models import Build

@@ -16,7 +16,8 @@ from django.utils import timezone
 
 from factories import DAY
 from samples import make_products
-from sitemaps_plus import ModelSitemap, Sitemap, register, registry
+from sitemaps_plus import ModelSitemap, Sitemap, register
+from sitemaps_plus.declare import registry
 from sitemaps_plus.lease import hold
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.origin import SiteOrigin

@@ -19,9 +19,9 @@ from sitemaps_plus import (
     UrlFor,
     Video,
     register,
-    registry,
     views,
 )
+from sitemaps_plus.declare import registry
 from sitemaps_plus.values import Player
 from testapp.models import Article, Cell, Note, Product, Seat, Token
 

@@ -9,18 +9,8 @@ from django.core.checks import run_checks
 from django.db.models import Exists, F, Max, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, Concat, Upper
 
-from sitemaps_plus import (
-    Image,
-    ModelSitemap,
-    NewsSitemap,
-    PerLanguage,
-    Related,
-    Siblings,
-    UrlFor,
-    Video,
-    register,
-    registry,
-)
+from sitemaps_plus import Image, ModelSitemap, NewsSitemap, PerLanguage, Related, Siblings, UrlFor, Video, register
+from sitemaps_plus.declare import registry
 from testapp.models import Article, Leaflet, Note, Photo, Product, Remark, Tag
 
 INDEX = "sitemaps_plus:section"

@@ -7,7 +7,8 @@ from django.contrib import sitemaps as contrib
 from django.core.checks import run_checks
 from django.db.models import F
 
-from sitemaps_plus import Image, ModelSitemap, Related, Siblings, Sitemap, UrlFor, Video, register, registry
+from sitemaps_plus import Image, ModelSitemap, Related, Siblings, Sitemap, UrlFor, Video, register
+from sitemaps_plus.declare import registry
 from testapp.models import Leaflet, Product
 
 

@@ -22,7 +22,8 @@ from django.utils.http import http_date
 from django.views.decorators.cache import cache_page
 
 from factories import ArticleFactory, ProductFactory
-from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, classic, registry, views
+from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, classic, views
+from sitemaps_plus.declare import registry
 from testapp.models import Article, Product
 from xml_checks import lastmods, locs, validate
 

@@ -21,8 +21,9 @@ from django.test.utils import CaptureQueriesContext
 from clock import Clock
 from samples import Products, make_products
 from shared_database import shared_database
-from sitemaps_plus import crawlers, register, registry, views
+from sitemaps_plus import crawlers, register, views
 from sitemaps_plus.crawlers import BATCH, CRAWLERS, EVERY, OTHER, Visits, crawler_of, visits_of
+from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import Unavailable
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from testapp.models import Product

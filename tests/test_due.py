@@ -16,8 +16,9 @@ from django.utils.translation import get_language
 from built import BuiltSet, index_names
 from clock import Clock
 from samples import DAY, Products, make_products, section_of
-from sitemaps_plus import NewsSitemap, register, registry
+from sitemaps_plus import NewsSitemap, register
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.examination import Due, examine
 from sitemaps_plus.models import SitemapPage

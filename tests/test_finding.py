@@ -29,9 +29,9 @@ from sitemaps_plus import (
     Sitemap,
     UrlFor,
     register,
-    registry,
 )
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.finding import State, find_url
 from sitemaps_plus.origin import get_site

@@ -17,18 +17,8 @@ from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
 
 from samples import SITE, make_products, text_of
-from sitemaps_plus import (
-    Alternate,
-    Image,
-    ModelSitemap,
-    NewsSitemap,
-    Siblings,
-    Sitemap,
-    UrlFor,
-    head,
-    register,
-    registry,
-)
+from sitemaps_plus import Alternate, Image, ModelSitemap, NewsSitemap, Siblings, Sitemap, UrlFor, head, register
+from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import InvalidSitemap, NoOrigin, PageNotFound, SitemapError
 from sitemaps_plus.pages import render_page
 from sitemaps_plus.sections import get_section

@@ -12,8 +12,9 @@ from django.test import Client, RequestFactory
 
 from built import BuiltSet
 from samples import Products, make_products
-from sitemaps_plus import register, registry
+from sitemaps_plus import register
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.views import health
 from testapp.models import Product
 

@@ -17,8 +17,9 @@ from django.test import Client
 from built import BuiltSet, index_names
 from clock import Clock
 from samples import DAY, Products, make_products, paths
-from sitemaps_plus import Image, NewsSitemap, register, registry
+from sitemaps_plus import Image, NewsSitemap, register
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.signals import published
 from sitemaps_plus.stores.files import FileStore

@@ -14,8 +14,8 @@ from django.urls import clear_script_prefix, path, set_script_prefix
 
 from samples import SITE, section_of
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
+from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import PageNotFound
-from sitemaps_plus.registry import registry
 from sitemaps_plus.sections import get_section, get_sections
 from testapp.models import Article, Bundle, Note, Product, Seat, Tag
 

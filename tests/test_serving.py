@@ -27,8 +27,9 @@ import sitemaps_plus.pages
 import sitemaps_plus.sources
 from factories import DAY, ArticleFactory, ProductFactory
 from samples import SITE, Products, paths, put_template
-from sitemaps_plus import NewsSitemap, Sitemap, UrlFor, register, registry, serving
+from sitemaps_plus import NewsSitemap, Sitemap, UrlFor, register, serving
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import PageGone, PageNotFound, SitemapError, StrictError, Unavailable
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.origin import SiteOrigin
@@ -775,7 +776,8 @@ settings.configure(
 django.setup()
 
 from django.utils import timezone
-from sitemaps_plus import ModelSitemap, registry, serving
+from sitemaps_plus import ModelSitemap, serving
+from sitemaps_plus.declare import registry
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.stores.packing import pack

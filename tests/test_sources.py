@@ -14,8 +14,9 @@ from django.urls import clear_script_prefix, set_script_prefix
 
 from factories import DAY, ProductFactory
 from samples import SITE, Products, paths, put_template
-from sitemaps_plus import Sitemap, register, registry
+from sitemaps_plus import Sitemap, register
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import PageGone, PageNotFound
 from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.paging import refresh

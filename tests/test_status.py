@@ -16,8 +16,9 @@ from django.utils import timezone, translation
 from built import BuiltSet
 from clock import Clock
 from samples import DAY, Products, make_products
-from sitemaps_plus import register, registry
+from sitemaps_plus import register
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.monitoring import Alarm, Overview, SiteOverview, overview
 from sitemaps_plus.pages import render_index

@@ -24,8 +24,9 @@ from django.utils import timezone, translation
 import sitemaps_plus
 from factories import ProductFactory
 from samples import Products
-from sitemaps_plus import Image, register, registry
+from sitemaps_plus import Image, register
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.executors import local
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.templatetags.sitemaps_plus_admin import ago, since

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemaps_plus import views
+from sitemaps_plus.declare.registry import _check_label
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.registry import _check_label
 
 labels = st.from_regex(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", fullmatch=True).filter(
     lambda label: _is_accepted(label) and len(label) < 60

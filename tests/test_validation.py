@@ -8,8 +8,9 @@ import pytest
 
 from built import BuiltSet
 from samples import Products, make_products, put_template, section_of
-from sitemaps_plus import register, registry, validation
+from sitemaps_plus import register, validation
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import InvalidDocument
 from sitemaps_plus.validation import check_document
 from testapp.models import Product

@@ -18,7 +18,8 @@ from django.utils import timezone, translation
 from django.utils.http import http_date
 
 from samples import DAY, SITE, make_products, paths, section_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, UrlFor, register, registry
+from sitemaps_plus import ModelSitemap, NewsSitemap, UrlFor, register
+from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.pages import render_page
 from sitemaps_plus.paging import refresh

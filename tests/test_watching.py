@@ -10,7 +10,8 @@ from django.db import transaction
 
 from factories import DAY, ArticleFactory, BundleFactory, ProductFactory, TagFactory
 from samples import SITE, paths
-from sitemaps_plus import ModelSitemap, Sitemap, register, registry, watching
+from sitemaps_plus import ModelSitemap, Sitemap, register, watching
+from sitemaps_plus.declare import registry
 from sitemaps_plus.serving import LOOK_EVERY, serve
 from sitemaps_plus.sources import Wanted
 from sitemaps_plus.stores.cache import DocumentCache

@@ -18,8 +18,9 @@ from django.db import transaction
 from factories import DAY
 from samples import make_products, paths
 from shared_database import shared_database
-from sitemaps_plus import ModelSitemap, register, registry
+from sitemaps_plus import ModelSitemap, register
 from sitemaps_plus.build import build
+from sitemaps_plus.declare import registry
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.processes import usable_cores
 from testapp.models import Article, Product

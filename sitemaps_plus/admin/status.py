@@ -30,6 +30,7 @@ from sitemaps_plus.admin.builds import ReadOnly
 from sitemaps_plus.admin.places import file_of, live_address
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.crawlers import CrawlerSummary, visits_of
+from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import BuildNotStarted, InvalidPlace, NoOrigin
 from sitemaps_plus.finding import find_url
 from sitemaps_plus.models import Build, SitemapPage
@@ -38,7 +39,6 @@ from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import base_of
 from sitemaps_plus.plans import Page, active, make_plan, stored_plan
 from sitemaps_plus.reading import read_entries
-from sitemaps_plus.registry import registry
 from sitemaps_plus.scope import chosen_sites
 from sitemaps_plus.sections import Section
 from sitemaps_plus.status import SectionStatus, read_running

@@ -10,10 +10,10 @@ from django.conf import settings
 from django.contrib import sitemaps as contrib
 from django.db.models import Model, QuerySet
 
-from sitemaps_plus.hooks import Declared, Expression
-from sitemaps_plus.languages import languages_in
-from sitemaps_plus.registry import registry
-from sitemaps_plus.sitemaps import ModelSitemap, Sitemap
+from sitemaps_plus.declare.hooks import Declared, Expression
+from sitemaps_plus.declare.languages import languages_in
+from sitemaps_plus.declare.registry import registry
+from sitemaps_plus.declare.sitemaps import ModelSitemap, Sitemap
 
 
 def sitemaps() -> Iterator[Any]:

@@ -13,13 +13,13 @@ from django.db.models import F, Field, Model, QuerySet
 from django.utils import timezone
 
 from sitemaps_plus.checks.classes import class_of, declared, languages_of_rows, model_of, name_of, sitemaps, values_of
+from sitemaps_plus.declare.related import Related
+from sitemaps_plus.declare.sitemaps import NewsSitemap
+from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
 from sitemaps_plus.keys import Key
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import MAX_URLS
-from sitemaps_plus.related import Related
-from sitemaps_plus.sitemaps import NewsSitemap
-from sitemaps_plus.url_for import UrlFor
 from sitemaps_plus.values.base import Value
 from sitemaps_plus.values.extensions import MEDIA
 

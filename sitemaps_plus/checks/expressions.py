@@ -15,11 +15,11 @@ from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import Aggregate, DateField, F, OuterRef, QuerySet, Subquery
 
 from sitemaps_plus.checks.classes import class_of, declared, languages_of_rows, model_of, name_of, queryset_of, sitemaps
+from sitemaps_plus.declare.hooks import Column, Hooks, read_hooks
+from sitemaps_plus.declare.languages import same_language
+from sitemaps_plus.declare.related import Related, find_relation
+from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.hooks import Column, Hooks, read_hooks
-from sitemaps_plus.languages import same_language
-from sitemaps_plus.related import Related, find_relation
-from sitemaps_plus.sitemaps import ModelSitemap, NewsSitemap
 from sitemaps_plus.values.extensions import MEDIA
 
 _CHOICES = re.compile(r"(?<=Choices are: ).*")

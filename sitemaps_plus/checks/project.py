@@ -14,11 +14,11 @@ from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve,
 
 from sitemaps_plus import views
 from sitemaps_plus.conf import FORMATS, NAMES, Settings, get_settings
+from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.protocol.addresses import Origin, normalize
 from sitemaps_plus.protocol.codes import check_hreflang
 from sitemaps_plus.protocol.entries import PROFILES
-from sitemaps_plus.registry import registry
 
 _ANY_ORIGIN = Origin(scheme="https", host="example.com")
 _DAYS = range(1, 3651)

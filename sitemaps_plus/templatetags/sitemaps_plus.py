@@ -13,9 +13,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from sitemaps_plus import head
+from sitemaps_plus.declare.items import key_of
+from sitemaps_plus.declare.languages import hreflang_of
 from sitemaps_plus.errors import InvalidEntry, SitemapError, shown
-from sitemaps_plus.items import key_of
-from sitemaps_plus.languages import hreflang_of
 from sitemaps_plus.protocol.addresses import Origin, Scope
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import Cleaner, Link

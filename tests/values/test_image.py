@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 import strategies
 from sitemaps_plus import UrlFor
+from sitemaps_plus.declare.hooks import Declared
 from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.hooks import Declared
 from sitemaps_plus.values import (
     Alternate,
     Gallery,

@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db.models import F
 from django.utils.translation import get_language
 
+from sitemaps_plus.declare.hooks import Column, Expression
+from sitemaps_plus.declare.languages import same_language
 from sitemaps_plus.errors import InvalidSitemap, shown
-from sitemaps_plus.hooks import Column, Expression
-from sitemaps_plus.languages import same_language
 
 
 class PerLanguage:

@@ -11,9 +11,9 @@ from django.conf import settings
 from django.db.models import F, Field, FileField, Model, Q, QuerySet
 from django.utils.translation import get_language
 
+from sitemaps_plus.declare.hooks import Column, Declared, Expression, Reader, attempt
+from sitemaps_plus.declare.languages import same_language
 from sitemaps_plus.errors import InvalidSitemap, shown
-from sitemaps_plus.hooks import Column, Declared, Expression, Reader, attempt
-from sitemaps_plus.languages import same_language
 
 _PARENT = "_sitemap_parent"
 _LANGUAGE = "_sitemap_language"

@@ -29,9 +29,9 @@ from django.utils.translation import override as language
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sitemaps_plus import url_for
+from sitemaps_plus.declare import url_for
+from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
-from sitemaps_plus.url_for import UrlFor
 from testapp.urls_hostile import CONVERTERS, PARAMETERS, UnprefixedDefault, view
 
 pytestmark = pytest.mark.urls("testapp.urls_hostile")

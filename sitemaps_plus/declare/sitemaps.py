@@ -11,10 +11,10 @@ from django.contrib import sitemaps as contrib
 from django.db.models import DateTimeField, QuerySet
 from django.utils import timezone
 
+from sitemaps_plus.declare.hooks import Declared, Expression, is_constant, not_overridden
+from sitemaps_plus.declare.items import latest_lastmod, lazy_items, row_of, url_infos, value_of
+from sitemaps_plus.declare.languages import known_languages, languages_in
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.hooks import Declared, Expression, is_constant, not_overridden
-from sitemaps_plus.items import latest_lastmod, lazy_items, row_of, url_infos, value_of
-from sitemaps_plus.languages import known_languages, languages_in
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.values.base import keep_broken
 from sitemaps_plus.values.extensions import MEDIA

@@ -16,8 +16,8 @@ from django.conf import settings
 from django.contrib import sitemaps as contrib
 from django.db.models import QuerySet
 
+from sitemaps_plus.declare.languages import languages_in, same_language
 from sitemaps_plus.errors import InvalidSitemap, shown
-from sitemaps_plus.languages import languages_in, same_language
 from sitemaps_plus.values.alternate import Alternate
 from sitemaps_plus.values.base import Value
 from sitemaps_plus.values.extensions import MEDIA

@@ -6,8 +6,8 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
 
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
+from sitemaps_plus.declare.hooks import asks_each_item, read_hook, read_hooks
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.hooks import asks_each_item, read_hook, read_hooks
 from testapp.models import Product
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.contrib import sitemaps as contrib
 
 from sitemaps_plus import ModelSitemap, Sitemap
-from sitemaps_plus.probes import plain_column
+from sitemaps_plus.declare.date_probe import plain_column
 from testapp.models import Article, Product
 
 

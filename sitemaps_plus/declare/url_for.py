@@ -12,9 +12,9 @@ from django.urls.resolvers import URLResolver, get_ns_resolver
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 from django.utils.translation import get_language
 
+from sitemaps_plus.declare.hooks import Declared, Expression, depends_on_language
+from sitemaps_plus.declare.per_language import PerLanguage
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated
-from sitemaps_plus.hooks import Declared, Expression, depends_on_language
-from sitemaps_plus.per_language import PerLanguage
 
 _Build: TypeAlias = Callable[[Sequence[object]], str]
 _ToUrl: TypeAlias = Callable[[Any], object]

@@ -16,8 +16,8 @@ from django.db.models import Count, FileField, Max, Model, QuerySet
 from django.db.models.query import RawQuerySet
 from django.utils import timezone, translation
 
-from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated, shown
-from sitemaps_plus.hooks import (
+from sitemaps_plus.declare.date_probe import plain_column
+from sitemaps_plus.declare.hooks import (
     Column,
     Expression,
     Loader,
@@ -27,8 +27,8 @@ from sitemaps_plus.hooks import (
     read_hook,
     read_hooks,
 )
-from sitemaps_plus.languages import code_of, hreflang_of, languages_in, x_default_of
-from sitemaps_plus.probes import plain_column
+from sitemaps_plus.declare.languages import code_of, hreflang_of, languages_in, x_default_of
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated, shown
 from sitemaps_plus.protocol.dates import as_datetime
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.values.extensions import MEDIA

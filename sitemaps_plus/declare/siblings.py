@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from django.db.models import F
 
+from sitemaps_plus.declare.hooks import Column, Expression, Member, Reader
+from sitemaps_plus.declare.languages import code_of, hreflang_of, x_default_of
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, shown
-from sitemaps_plus.hooks import Column, Expression, Member, Reader
-from sitemaps_plus.languages import code_of, hreflang_of, x_default_of
 from sitemaps_plus.protocol.entries import Link
 
 

@@ -18,8 +18,8 @@ from sitemaps_plus import (
     UrlFor,
     register,
 )
+from sitemaps_plus.declare.registry import Registry, registry
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound, SitemapError
-from sitemaps_plus.registry import Registry, registry
 from testapp.models import Article, Product
 
 

@@ -11,10 +11,10 @@ from typing import Any, TypeVar, overload
 from django.contrib import sitemaps as contrib
 from django.db.models import Model
 
+from sitemaps_plus.declare.hooks import Hook, is_constant, read_hooks
+from sitemaps_plus.declare.languages import languages_in
+from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound, shown
-from sitemaps_plus.hooks import Hook, is_constant, read_hooks
-from sitemaps_plus.languages import languages_in
-from sitemaps_plus.sitemaps import ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.values.base import Value
 
 _LABEL = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from factories import ArticleFactory, NoteFactory, ProductFactory, SeatFactory
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
+from sitemaps_plus.declare.items import Pairs, absolute, latest_lastmod, lazy_items, newest_of_all
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
-from sitemaps_plus.items import Pairs, absolute, latest_lastmod, lazy_items, newest_of_all
 from testapp.models import Article, Product, Seat
 
 CODES = ["en", "de", "fr"]

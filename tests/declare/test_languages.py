@@ -5,8 +5,15 @@ from typing import Any
 import pytest
 from django.urls import set_script_prefix
 
+from sitemaps_plus.declare.languages import (
+    code_of,
+    hreflang_of,
+    languages_in,
+    same_language,
+    without_language,
+    x_default_of,
+)
 from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.languages import code_of, hreflang_of, languages_in, same_language, without_language, x_default_of
 
 HREFS = {"en": "https://e.com/en/a/", "pt-br": "https://e.com/pt-br/a/"}
 

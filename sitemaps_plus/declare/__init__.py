@@ -1,0 +1,1 @@
+"""What a project writes in its ``sitemaps.py``, read once into hooks."""

@@ -90,9 +90,9 @@ def product(number: int):
 
 def make_plans() -> None:
     """Cut every section into pages, as the first crawler makes it do."""
-    from sitemaps_plus.origin import get_sites
-    from sitemaps_plus.paging import refresh
-    from sitemaps_plus.sections import get_sections
+    from sitemaps_plus.plan.planner import refresh
+    from sitemaps_plus.plan.sections import get_sections
+    from sitemaps_plus.plan.sites import get_sites
 
     for site in get_sites(print):
         for section in get_sections(site):

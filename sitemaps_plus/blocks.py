@@ -13,8 +13,8 @@ from django.utils.translation import get_language
 
 from sitemaps_plus.columns import Columns, Dates, Failed, Place, Texts, Words
 from sitemaps_plus.declare.hooks import Getter
-from sitemaps_plus.keys import as_shown
 from sitemaps_plus.patterns import Pattern, compile_pattern, names_of, spoken_in
+from sitemaps_plus.plan.keys import as_shown
 from sitemaps_plus.protocol.entries import Block, Cleaner, Entry
 from sitemaps_plus.protocol.text import escape
 from sitemaps_plus.protocol.writer import url_element

@@ -16,21 +16,21 @@ from django.utils import timezone
 
 from sitemaps_plus.assembly import Assembly
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.due import rows_of
+from sitemaps_plus.declare.registry import chosen_labels
 from sitemaps_plus.errors import BuildLocked, LeaseLost, NoOrigin, SitemapError, Stopped
 from sitemaps_plus.examination import due_check
 from sitemaps_plus.lease import Lease, hold
 from sitemaps_plus.models import Build
-from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import neutral
-from sitemaps_plus.paging import refresh
-from sitemaps_plus.plans import active
+from sitemaps_plus.plan.pages import active
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import Section, get_section
+from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
+from sitemaps_plus.plan.validators import rows_of
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.shapes import Shape, merge, why_not
 from sitemaps_plus.publishing import PublishedSet, Ready
 from sitemaps_plus.results import BuildResult, SectionResult
-from sitemaps_plus.scope import chosen_labels, chosen_sites
-from sitemaps_plus.sections import Section, get_section
 from sitemaps_plus.signals import published
 from sitemaps_plus.stores.cache import get_cache
 from sitemaps_plus.stores.files import get_store, site_directory

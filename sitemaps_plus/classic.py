@@ -23,8 +23,8 @@ from sitemaps_plus.declare.items import key_of, latest_lastmod, lazy_items, url_
 from sitemaps_plus.declare.languages import hreflang_of
 from sitemaps_plus.declare.sitemaps import Sitemap
 from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.origin import parse_origin
-from sitemaps_plus.overrides import INDEX, PAGE, is_shipped
+from sitemaps_plus.plan.overrides import INDEX, PAGE, is_shipped
+from sitemaps_plus.plan.sites import parse_origin
 from sitemaps_plus.protocol.addresses import Origin, Scope, normalize
 from sitemaps_plus.protocol.dates import as_datetime, format_date
 from sitemaps_plus.protocol.entries import MAX_URLS, Cleaner, Group

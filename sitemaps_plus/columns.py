@@ -14,10 +14,10 @@ from django.urls.converters import IntConverter, PathConverter, SlugConverter, S
 from sitemaps_plus.date_text import UTC_OFFSET, DateText, as_text, as_w3c, odd_lines
 from sitemaps_plus.declare.hooks import Hook
 from sitemaps_plus.declare.url_for import Compiled, Param, quoted
+from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Newest
 from sitemaps_plus.protocol.reports import Silence
 from sitemaps_plus.protocol.text import escape
-from sitemaps_plus.sections import Section
 
 Texts = Sequence[str]
 Columns = Sequence[Sequence[Any]]

@@ -17,7 +17,7 @@ from sitemaps_plus.charts import Chart
 from sitemaps_plus.crawlers import CrawlerSummary
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.monitoring import Alarm, Overview, SiteOverview
-from sitemaps_plus.sections import Section
+from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.status import SHOWN_PROBLEMS, Fullest, SectionStatus, currency_of
 
 _PROGRESS = re.compile(r"(?P<done>[\d,]+) / (?P<known>[\d,]+)$")

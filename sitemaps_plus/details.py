@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from sitemaps_plus.dashboard import Link, ObjectLink
 from sitemaps_plus.finding import Finding
+from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.reading import EntryList, Item, Media
 from sitemaps_plus.searching import Match
-from sitemaps_plus.sections import Section, get_section
 
 
 class ShownMatch(NamedTuple):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from django.utils import timezone
-
-from sitemaps_plus.conf import get_settings
-from sitemaps_plus.freshness import measure, moment
-from sitemaps_plus.plans import Page, Plan
-from sitemaps_plus.sections import Section
+from sitemaps_plus.plan.pages import Page, Plan
+from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.validators import longest, moment
 from sitemaps_plus.stores.manifest import SectionEntry
 
 
@@ -60,23 +56,6 @@ def why_due(
     if is_strict and (known.left_out or known.dropped):
         return Reason("parts of it were left out", is_stale=False)
     return None
-
-
-def rows_of(section: Section) -> str:
-    """Return what tells of changes where the validator of a page is only a number: of all rows of the section.
-
-    Empty where the validators of pages do, and where only rendering tells.
-    """
-    if section.paged_by == "key" or section.makes_its_urls or section.model is None:
-        return ""
-    found = measure(section, section.queryset(), timezone.now())
-    return f"{found.validator} {found.newest}"
-
-
-def longest(name: str) -> float:
-    """Return the seconds after which a page is rendered anew whatever its validator says: not all at once."""
-    spread = int.from_bytes(hashlib.sha256(name.encode()).digest()[:2], "big") / 65_536
-    return get_settings().MAX_AGE * (0.8 + 0.2 * spread)
 
 
 def _is_old(section: Section, page: Page, now: datetime) -> bool:

@@ -10,16 +10,17 @@ from django.db import router, transaction
 from django.utils import timezone
 
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.due import Reason, rows_of, unlisted, why_due
+from sitemaps_plus.declare.registry import chosen_labels
+from sitemaps_plus.due import Reason, unlisted, why_due
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import neutral
-from sitemaps_plus.paging import refresh
-from sitemaps_plus.plans import Page, Plan
+from sitemaps_plus.plan.pages import Page, Plan
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import Section, get_section
+from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
+from sitemaps_plus.plan.validators import rows_of
 from sitemaps_plus.publishing import PublishedSet
-from sitemaps_plus.scope import chosen_labels, chosen_sites
-from sitemaps_plus.sections import Section, get_section
 from sitemaps_plus.stores.files import get_store
 from sitemaps_plus.stores.manifest import SectionEntry
 

@@ -24,15 +24,15 @@ from sitemaps_plus.declare.items import key_of
 from sitemaps_plus.declare.languages import hreflang_of, x_default_of
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, SitemapError, UnknownHost, shown
-from sitemaps_plus.keys import KeyValue
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.origin import SiteOrigin, get_site
 from sitemaps_plus.pages import make_cleaner, neutral, public_url
-from sitemaps_plus.plans import Page
+from sitemaps_plus.plan.keys import KeyValue
+from sitemaps_plus.plan.pages import Page
+from sitemaps_plus.plan.sections import Section, get_section
+from sitemaps_plus.plan.sites import SiteOrigin, get_site
 from sitemaps_plus.protocol.addresses import Scope, normalize
 from sitemaps_plus.protocol.entries import Cleaner, Group, Link
 from sitemaps_plus.protocol.reports import Report, Silence
-from sitemaps_plus.sections import Section, get_section
 from sitemaps_plus.values.extensions import NAMESPACES
 
 logger = logging.getLogger("sitemaps_plus")

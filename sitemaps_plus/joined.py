@@ -10,9 +10,9 @@ from django.db import connections
 from django.db.models import CharField, IntegerField, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 
-from sitemaps_plus.keys import KeyValue
-from sitemaps_plus.plans import Page
-from sitemaps_plus.sections import Section
+from sitemaps_plus.plan.keys import KeyValue
+from sitemaps_plus.plan.pages import Page
+from sitemaps_plus.plan.sections import Section
 
 _LAST = object()
 """Stands among the parameters of a statement for the key behind which it reads."""

@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import BuildLocked, LeaseLost, SitemapError, Stopped
 from sitemaps_plus.models import Build
-from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.plan.sites import SiteOrigin
 
 logger = logging.getLogger("sitemaps_plus")
 

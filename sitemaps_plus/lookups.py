@@ -19,8 +19,8 @@ from sitemaps_plus.declare.per_language import PerLanguage
 from sitemaps_plus.declare.related import Related, find_relation
 from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.addresses import canonical, normalize
-from sitemaps_plus.sections import Section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

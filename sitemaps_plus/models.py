@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 class SitemapPage(models.Model):
     """One page number of one section of one site; never deleted, because a number is issued only once.
 
-    Written by ``sitemaps_plus.paging`` alone.
+    Written by ``sitemaps_plus.plan.planner`` alone.
     """
 
     site = models.PositiveIntegerField(_("site"), default=0, help_text=_("Id of the site, 0 without sites."))

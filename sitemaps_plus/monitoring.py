@@ -15,10 +15,9 @@ from django.utils.translation import ngettext
 
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import NoOrigin
-from sitemaps_plus.freshness import moment
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
-from sitemaps_plus.origin import SiteOrigin
-from sitemaps_plus.scope import chosen_sites
+from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
+from sitemaps_plus.plan.validators import moment
 from sitemaps_plus.status import SectionStatus, SiteStatus, read_statuses
 
 LATE = timedelta(days=2)

@@ -19,17 +19,17 @@ from sitemaps_plus import objects, rows
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.languages import hreflang_of
 from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
-from sitemaps_plus.origin import SiteOrigin
-from sitemaps_plus.overrides import INDEX, PAGE, find_override
-from sitemaps_plus.paging import record_rendering, refresh
-from sitemaps_plus.plans import Page, Plan, stored_plan
+from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override
+from sitemaps_plus.plan.pages import Page, Plan, stored_plan
+from sitemaps_plus.plan.planner import record_rendering, refresh
+from sitemaps_plus.plan.sections import Section, get_section, get_sections
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Scope
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import Cleaner
 from sitemaps_plus.protocol.reports import Problem, Report
 from sitemaps_plus.protocol.shapes import Sampler
 from sitemaps_plus.protocol.writer import IndexItem, Limits, Tally, write_index, write_text, write_urlset
-from sitemaps_plus.sections import Section, get_section, get_sections
 from sitemaps_plus.signals import entry_left_out, page_rendered
 from sitemaps_plus.stores.packing import Packed, pack, unpack
 from sitemaps_plus.templated import index_with_template, write_with_template

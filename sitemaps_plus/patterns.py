@@ -15,10 +15,10 @@ from sitemaps_plus.declare.hooks import Hook
 from sitemaps_plus.declare.languages import same_language, without_language
 from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Newest
 from sitemaps_plus.protocol.reports import Silence
 from sitemaps_plus.rendering import Renderer
-from sitemaps_plus.sections import Section
 
 
 class Pattern(NamedTuple):

@@ -13,13 +13,13 @@ from django.db.models import QuerySet
 
 from sitemaps_plus import objects, rows
 from sitemaps_plus.errors import InvalidPlace, shown
-from sitemaps_plus.keys import KeyValue, as_shown
 from sitemaps_plus.pages import make_cleaner, neutral
-from sitemaps_plus.plans import Page
+from sitemaps_plus.plan.keys import KeyValue, as_shown
+from sitemaps_plus.plan.pages import Page
+from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import MAX_URLS, Entry, Group, Link
 from sitemaps_plus.protocol.reports import Problem, RowReport
 from sitemaps_plus.protocol.writer import namespaces, url_element, without_repeats
-from sitemaps_plus.sections import Section
 from sitemaps_plus.values.extensions import NAMESPACES
 
 MOST = 500

@@ -23,9 +23,9 @@ from sitemaps_plus.declare.hooks import (
 )
 from sitemaps_plus.declare.languages import code_of, known_languages, languages_in, x_default_of
 from sitemaps_plus.errors import InvalidEntry, NotTranslated, shown
+from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
 from sitemaps_plus.protocol.reports import Silence
-from sitemaps_plus.sections import Section
 from sitemaps_plus.values.media import extras, usable
 
 CHUNK = 2000

@@ -14,15 +14,15 @@ from django.db.models import Case, IntegerField, Q, Value, When
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from sitemaps_plus.keys import KeyValue, as_shown
 from sitemaps_plus.lookups import Lookup, NotAskable, lookup_of, views_of
-from sitemaps_plus.origin import SiteOrigin
-from sitemaps_plus.overrides import PAGE, find_override
-from sitemaps_plus.paging import refresh
-from sitemaps_plus.plans import Page, Plan, active, make_plan
+from sitemaps_plus.plan.keys import KeyValue, as_shown
+from sitemaps_plus.plan.overrides import PAGE, find_override
+from sitemaps_plus.plan.pages import Page, Plan, active, make_plan
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import canonical, normalize
 from sitemaps_plus.reading import Item, read_entries, read_row
-from sitemaps_plus.sections import Section
 from sitemaps_plus.stores.published import Published, as_loc
 
 logger = logging.getLogger("sitemaps_plus")

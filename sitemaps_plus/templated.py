@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from sitemaps_plus.errors import InvalidEntry, SitemapError
-from sitemaps_plus.overrides import described
+from sitemaps_plus.plan.overrides import described
 from sitemaps_plus.protocol.entries import MAX_BYTES, MAX_URLS, Cleaner, Entry, Group
 from sitemaps_plus.protocol.reports import Report, Silence
 from sitemaps_plus.protocol.writer import IndexItem, Limits, Tally, page_full, too_many_pages, without_repeats

@@ -7,9 +7,9 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from sitemaps_plus.errors import InvalidDocument
+from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import MAX_BYTES, MAX_URLS
 from sitemaps_plus.protocol.writer import NAMESPACE
-from sitemaps_plus.sections import Section
 
 
 def check_document(pieces: Iterable[bytes], section: Section) -> None:

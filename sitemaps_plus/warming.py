@@ -11,7 +11,7 @@ from django.core.cache.backends.locmem import LocMemCache
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import PageNotFound
-from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.results import SectionResult
 from sitemaps_plus.serving import serve
 from sitemaps_plus.sources import Wanted

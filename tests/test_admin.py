@@ -24,10 +24,10 @@ from sitemaps_plus.build import build
 from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import BuildNotStarted
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
-from sitemaps_plus.origin import get_sites
-from sitemaps_plus.paging import refresh
-from sitemaps_plus.plans import numbered
-from sitemaps_plus.sections import get_section
+from sitemaps_plus.plan.pages import numbered
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import get_section
+from sitemaps_plus.plan.sites import get_sites
 from testapp.models import Product
 
 pytestmark = pytest.mark.django_db

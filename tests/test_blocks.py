@@ -20,13 +20,13 @@ from samples import SITE, make_products, section_of
 from sitemaps_plus import Image, ModelSitemap, NewsSitemap, PerLanguage, Related, UrlFor, objects
 from sitemaps_plus.blocks import compile_blocks
 from sitemaps_plus.pages import make_cleaner, neutral, render_page
-from sitemaps_plus.paging import refresh
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Block
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.writer import Limits, Tally, write_urlset
 from sitemaps_plus.rendering import Renderer
 from sitemaps_plus.rows import read_blocks, read_groups, read_rows
-from sitemaps_plus.sections import Section
 from testapp.models import Article, Leaflet, Photo, Product, Reading
 from xml_checks import locs, validate
 

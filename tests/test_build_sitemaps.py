@@ -20,7 +20,7 @@ from sitemaps_plus import ModelSitemap, Sitemap, register
 from sitemaps_plus.declare import registry
 from sitemaps_plus.lease import hold
 from sitemaps_plus.models import Build, SitemapPage
-from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.results import BuildResult
 from sitemaps_plus.stores.manifest import NAME as MANIFEST

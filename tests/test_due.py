@@ -22,7 +22,7 @@ from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.examination import Due, examine
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.paging import refresh
+from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.stores.cache import get_cache
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
 from testapp.models import Article, Product

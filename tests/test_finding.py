@@ -34,10 +34,10 @@ from sitemaps_plus.build import build
 from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.finding import State, find_url
-from sitemaps_plus.origin import get_site
-from sitemaps_plus.paging import refresh
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import get_section
+from sitemaps_plus.plan.sites import get_site
 from sitemaps_plus.reading import read_entries
-from sitemaps_plus.sections import get_section
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
 from testapp import urls_head
 from testapp.models import Article, Leaflet, Product, Translation

@@ -21,7 +21,7 @@ from sitemaps_plus import Alternate, Image, ModelSitemap, NewsSitemap, Siblings,
 from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import InvalidSitemap, NoOrigin, PageNotFound, SitemapError
 from sitemaps_plus.pages import render_page
-from sitemaps_plus.sections import get_section
+from sitemaps_plus.plan.sections import get_section
 from testapp.models import Article, Box, Bundle, Cell, Product, Seat, Tag
 from testapp.urls_head import Unprefixed, UnprefixedDefault
 from xml_checks import SITEMAP, validate

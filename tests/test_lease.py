@@ -25,7 +25,7 @@ from sitemaps_plus import lease
 from sitemaps_plus.errors import BuildLocked, LeaseLost, SitemapError, Stopped
 from sitemaps_plus.lease import LEASE, Lease, hold
 from sitemaps_plus.models import Build
-from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,7 +11,7 @@ from samples import make_products, paths, section_of, text_of
 from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap, objects
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.pages import render_page
-from sitemaps_plus.paging import refresh
+from sitemaps_plus.plan.planner import refresh
 from testapp.models import Article, Cell, Product, Tag
 from xml_checks import lastmods, locs
 

@@ -29,7 +29,6 @@ from sitemaps_plus.errors import (
     TooManyPages,
 )
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import (
     Document,
     directory,
@@ -40,7 +39,8 @@ from sitemaps_plus.pages import (
     render_page,
     render_planned,
 )
-from sitemaps_plus.paging import refresh
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol import entries as entries_module
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.entries import Profile

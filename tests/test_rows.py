@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from samples import make_products, paths, section_of, text_of
 from sitemaps_plus import ModelSitemap, rendering, rows
 from sitemaps_plus.pages import render_page
-from sitemaps_plus.paging import refresh
+from sitemaps_plus.plan.planner import refresh
 from testapp.models import Cell, Product, Tag, Token, Word
 from xml_checks import locs
 

@@ -32,12 +32,12 @@ from sitemaps_plus.build import build
 from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import PageGone, PageNotFound, SitemapError, StrictError, Unavailable
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.origin import SiteOrigin
 from sitemaps_plus.pages import Document
-from sitemaps_plus.paging import refresh
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import get_section
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.entries import PROFILES, Profile
-from sitemaps_plus.sections import get_section
 from sitemaps_plus.serving import REST, serve
 from sitemaps_plus.sources import Look, Made, Wanted, look
 from sitemaps_plus.stores.cache import CLAIM, get_cache
@@ -535,8 +535,8 @@ def test_pages_of_a_section_that_changes_all_the_time_share_one_check_a_second(c
     for number in (1, 2, 3):
         serve(wanted(number))
     checks = []
-    measure = sitemaps_plus.paging.measure
-    monkeypatch.setattr(sitemaps_plus.paging, "measure", lambda *args: checks.append(1) or measure(*args))
+    measure = sitemaps_plus.plan.planner.measure
+    monkeypatch.setattr(sitemaps_plus.plan.planner, "measure", lambda *args: checks.append(1) or measure(*args))
 
     for _ in range(4):
         clock.pass_(seconds=1.05)
@@ -779,7 +779,7 @@ from django.utils import timezone
 from sitemaps_plus import ModelSitemap, serving
 from sitemaps_plus.declare import registry
 from sitemaps_plus.protocol.addresses import Origin
-from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.stores.packing import pack
 from sitemaps_plus.pages import Document
 from sitemaps_plus.sources import Look, Made, Wanted, look

@@ -18,10 +18,10 @@ from sitemaps_plus import Sitemap, register
 from sitemaps_plus.build import build
 from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import PageGone, PageNotFound
-from sitemaps_plus.origin import SiteOrigin
-from sitemaps_plus.paging import refresh
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import get_section
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
-from sitemaps_plus.sections import get_section
 from sitemaps_plus.serving import serve
 from sitemaps_plus.sources import Wanted, look, read_built
 from testapp.models import Product

@@ -25,9 +25,9 @@ from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, Video
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.objects import read_groups
-from sitemaps_plus.overrides import INDEX, PAGE
 from sitemaps_plus.pages import make_cleaner, make_index, render_page
-from sitemaps_plus.plans import Page
+from sitemaps_plus.plan.overrides import INDEX, PAGE
+from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.protocol.addresses import Origin, Scope, normalize
 from sitemaps_plus.protocol.entries import Cleaner, Group
 from sitemaps_plus.protocol.reports import Report

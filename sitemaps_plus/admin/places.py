@@ -8,8 +8,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from sitemaps_plus.origin import SiteOrigin
-from sitemaps_plus.sections import Section
+from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.stores.files import get_store, page_file
 
 

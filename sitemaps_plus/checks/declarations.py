@@ -17,7 +17,7 @@ from sitemaps_plus.declare.related import Related
 from sitemaps_plus.declare.sitemaps import NewsSitemap
 from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
-from sitemaps_plus.keys import Key
+from sitemaps_plus.plan.keys import Key
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import MAX_URLS
 from sitemaps_plus.values.base import Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, overload
 
 from django.contrib import sitemaps as contrib
@@ -204,3 +204,10 @@ def _is_reloaded(known: AnySitemap, sitemap: AnySitemap) -> bool:
 def _place(sitemap: AnySitemap) -> str:
     cls = sitemap if isinstance(sitemap, type) else type(sitemap)
     return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def chosen_labels(labels: Sequence[str]) -> Sequence[str]:
+    """Return those labels, each once, or all without any; raise PageNotFound for one that is not registered."""
+    for label in labels:
+        registry[label]
+    return tuple(dict.fromkeys(labels)) or tuple(registry)

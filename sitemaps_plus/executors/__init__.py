@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from sitemaps_plus.executors import local
-from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.plan.sites import SiteOrigin
 
 
 class Start(Protocol):

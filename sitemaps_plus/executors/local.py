@@ -16,7 +16,7 @@ from django.conf import ENVIRONMENT_VARIABLE, settings
 from django.utils.translation import gettext as _
 
 from sitemaps_plus.errors import BuildNotStarted
-from sitemaps_plus.origin import SiteOrigin
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.results import LOCKED
 
 logger = logging.getLogger("sitemaps_plus")

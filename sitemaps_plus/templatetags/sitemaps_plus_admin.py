@@ -12,7 +12,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import npgettext_lazy
 
-from sitemaps_plus.freshness import moment
+from sitemaps_plus.plan.validators import moment
 from sitemaps_plus.reading import Media
 
 register = template.Library()

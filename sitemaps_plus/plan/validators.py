@@ -10,8 +10,9 @@ from typing import Any
 from django.db.models import Aggregate, Count, DateField, DateTimeField, IntegerField, Max, Q, QuerySet, TextField
 from django.utils import timezone
 
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.dates import as_datetime
-from sitemaps_plus.sections import Section
 
 _PREFIX = "_sitemap_validator_"
 _MAX_LENGTH = 255
@@ -66,6 +67,23 @@ def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
         validator=_short(" ".join(f"{name}={_text(found[name])}" for name in sorted(found))),
         newest=None if newest is None else moment(newest),
     )
+
+
+def rows_of(section: Section) -> str:
+    """Return what tells of changes where the validator of a page is only a number: of all rows of the section.
+
+    Empty where the validators of pages do, and where only rendering tells.
+    """
+    if section.paged_by == "key" or section.makes_its_urls or section.model is None:
+        return ""
+    found = measure(section, section.queryset(), timezone.now())
+    return f"{found.validator} {found.newest}"
+
+
+def longest(name: str) -> float:
+    """Return the seconds after which a page is rendered anew whatever its validator says: not all at once."""
+    spread = int.from_bytes(hashlib.sha256(name.encode()).digest()[:2], "big") / 65_536
+    return get_settings().MAX_AGE * (0.8 + 0.2 * spread)
 
 
 def moment(value: date | datetime) -> datetime:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from factories import BundleFactory, ProductFactory, TokenFactory
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.keys import Key
+from sitemaps_plus.plan.keys import Key
 from testapp.models import Box, Bundle, Cell, Label, Note, Number, Product, Reading, Seat, Token, Word
 
 

@@ -23,9 +23,9 @@ from sitemaps_plus.declare.items import is_plain, lazy_items
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.declare.sitemaps import NewsSitemap, Sitemap
 from sitemaps_plus.declare.url_for import UrlFor
-from sitemaps_plus.keys import Key
-from sitemaps_plus.origin import SiteOrigin
-from sitemaps_plus.overrides import PAGE, override_digest
+from sitemaps_plus.plan.keys import Key
+from sitemaps_plus.plan.overrides import PAGE, override_digest
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.entries import PROFILES, Profile
 from sitemaps_plus.protocol.reports import Report

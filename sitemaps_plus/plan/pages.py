@@ -10,9 +10,9 @@ from typing import Any
 from django.db.models import QuerySet
 
 from sitemaps_plus.errors import PageGone, PageNotFound
-from sitemaps_plus.keys import KeyValue
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.sections import Section
+from sitemaps_plus.plan.keys import KeyValue
+from sitemaps_plus.plan.sections import Section
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

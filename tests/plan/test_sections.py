@@ -16,7 +16,7 @@ from samples import SITE, section_of
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import PageNotFound
-from sitemaps_plus.sections import get_section, get_sections
+from sitemaps_plus.plan.sections import get_section, get_sections
 from testapp.models import Article, Bundle, Note, Product, Seat, Tag
 
 

@@ -13,10 +13,10 @@ from factories import DAY, ProductFactory
 from samples import section_of, text_of
 from sitemaps_plus import ModelSitemap
 from sitemaps_plus.errors import PageNotFound
-from sitemaps_plus.freshness import measure
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.pages import render_page
-from sitemaps_plus.paging import record_rendering, refresh
+from sitemaps_plus.plan.planner import record_rendering, refresh
+from sitemaps_plus.plan.validators import measure
 from testapp.models import Product
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_shared_database", "_never_in_memory")]
@@ -242,7 +242,7 @@ def test_a_rendering_of_the_old_rows_is_not_kept_while_a_planner_measures_the_ne
             rendering.join(0.3)
         return measure(*args)
 
-    monkeypatch.setattr("sitemaps_plus.paging.measure", measure_slowly)
+    monkeypatch.setattr("sitemaps_plus.plan.planner.measure", measure_slowly)
     plan_now()
     rendering.join(10)
 

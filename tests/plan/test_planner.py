@@ -27,12 +27,13 @@ from factories import (
     WordFactory,
 )
 from samples import section_of, text_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, paging
+from sitemaps_plus import ModelSitemap, NewsSitemap
 from sitemaps_plus.errors import PageGone, PageNotFound, TooManyPages
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.pages import render_page
-from sitemaps_plus.paging import record_rendering, refresh
-from sitemaps_plus.plans import stored_plan
+from sitemaps_plus.plan import planner
+from sitemaps_plus.plan.pages import stored_plan
+from sitemaps_plus.plan.planner import record_rendering, refresh
 from sitemaps_plus.protocol.entries import PROFILES, Profile
 from testapp.models import Article, Cell, Number, Product, Seat, Tag, Token, Word
 
@@ -534,7 +535,7 @@ def test_rows_that_a_join_repeats_are_on_one_page_once():
 
 @pytest.mark.django_db
 def test_as_many_pages_as_an_index_lists_are_fine_and_one_more_is_an_error(monkeypatch):
-    monkeypatch.setattr("sitemaps_plus.paging.MAX_URLS", 3)
+    monkeypatch.setattr("sitemaps_plus.plan.planner.MAX_URLS", 3)
     ProductFactory.bulk(28)
     assert sizes(refresh(section_of(Products))) == [9, 9, 10]
 
@@ -551,7 +552,7 @@ def test_as_many_pages_as_an_index_lists_are_fine_and_one_more_is_an_error(monke
 
 @pytest.mark.django_db
 def test_pages_by_position_are_no_more_than_an_index_lists(monkeypatch):
-    monkeypatch.setattr("sitemaps_plus.paging.MAX_URLS", 2)
+    monkeypatch.setattr("sitemaps_plus.plan.planner.MAX_URLS", 2)
     Names.names = ["x"] * 21
 
     with pytest.raises(TooManyPages):
@@ -840,8 +841,8 @@ def lose(section):
 def test_a_planner_that_loses_a_deadlock_tries_again(monkeypatch, caplog):
     ProductFactory.bulk(12)
     section = section_of(Products)
-    attempts = iter([lose, paging._lock])
-    monkeypatch.setattr(paging, "_lock", lambda section: next(attempts)(section))
+    attempts = iter([lose, planner._lock])
+    monkeypatch.setattr(planner, "_lock", lambda section: next(attempts)(section))
 
     assert numbers(refresh(section)) == [1, 2]
 
@@ -856,13 +857,13 @@ def test_a_planner_that_cannot_store_its_plan_takes_the_one_of_another(monkeypat
 
     def another_was_first(section):
         with monkeypatch.context() as as_it_is:
-            as_it_is.setattr(paging, "_make_lock", make_lock)
-            as_it_is.setattr(paging, "_lock", lock)
+            as_it_is.setattr(planner, "_make_lock", make_lock)
+            as_it_is.setattr(planner, "_lock", lock)
             refresh(section)
 
-    make_lock, lock = paging._make_lock, paging._lock
-    monkeypatch.setattr(paging, "_make_lock", another_was_first)
-    monkeypatch.setattr(paging, "_lock", lose)
+    make_lock, lock = planner._make_lock, planner._lock
+    monkeypatch.setattr(planner, "_make_lock", another_was_first)
+    monkeypatch.setattr(planner, "_lock", lose)
     with CaptureQueriesContext(connection) as captured:
         plan = refresh(section)
 

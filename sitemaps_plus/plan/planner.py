@@ -19,14 +19,14 @@ from django.utils import timezone
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import TooManyPages
-from sitemaps_plus.freshness import Measure, measure, moment
-from sitemaps_plus.keys import KeyValue
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.plans import Page, Plan, active, make_plan, numbered
+from sitemaps_plus.plan.keys import KeyValue
+from sitemaps_plus.plan.pages import Page, Plan, active, make_plan, numbered
+from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.validators import Measure, measure, moment
 from sitemaps_plus.protocol import dates
 from sitemaps_plus.protocol.entries import MAX_URLS
 from sitemaps_plus.protocol.reports import Report
-from sitemaps_plus.sections import Section
 
 logger = logging.getLogger("sitemaps_plus")
 

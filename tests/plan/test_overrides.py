@@ -10,8 +10,8 @@ import sitemaps_plus
 from samples import put_template, section_of
 from sitemaps_plus import Sitemap
 from sitemaps_plus.errors import SitemapError
-from sitemaps_plus.overrides import INDEX, PAGE, find_override, is_shipped, override_digest
 from sitemaps_plus.pages import render_page
+from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override, is_shipped, override_digest
 
 BACKEND = "django.template.backends.django.DjangoTemplates"
 
@@ -116,7 +116,7 @@ def test_a_template_engine_that_keeps_no_source_has_that_of_its_file(
     first = override_digest(PAGE)
     template: Any = find_override(PAGE)
     del template.template.source
-    monkeypatch.setattr("sitemaps_plus.overrides.get_template", lambda name: template)
+    monkeypatch.setattr("sitemaps_plus.plan.overrides.get_template", lambda name: template)
 
     assert override_digest(PAGE) == first
     (tmp_path / PAGE).write_text("second")

@@ -3,7 +3,7 @@ from django.contrib.sites.models import Site
 from django.db import OperationalError
 
 from sitemaps_plus.errors import NoOrigin, UnknownHost
-from sitemaps_plus.origin import NO_SITE, get_site, get_sites
+from sitemaps_plus.plan.sites import NO_SITE, get_site, get_sites
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""One section of one site, cut into pages, and which of them changed."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 from sitemaps_plus.due import Reason
 from sitemaps_plus.errors import PageFull
-from sitemaps_plus.pages import MOST_SPLITS, does_not_fit, split_page
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import record_rendering
 from sitemaps_plus.protocol.reports import KEPT, Report
+from sitemaps_plus.render.pages import MOST_SPLITS, does_not_fit, split_page
 from sitemaps_plus.workers import Outcome
 
 _MOST_PROBLEMS = 100 * KEPT

@@ -21,7 +21,6 @@ from sitemaps_plus.errors import BuildLocked, LeaseLost, NoOrigin, SitemapError,
 from sitemaps_plus.examination import due_check
 from sitemaps_plus.lease import Lease, hold
 from sitemaps_plus.models import Build
-from sitemaps_plus.pages import neutral
 from sitemaps_plus.plan.pages import active
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section
@@ -30,6 +29,7 @@ from sitemaps_plus.plan.validators import rows_of
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.shapes import Shape, merge, why_not
 from sitemaps_plus.publishing import PublishedSet, Ready
+from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.results import BuildResult, SectionResult
 from sitemaps_plus.signals import published
 from sitemaps_plus.stores.cache import get_cache

@@ -30,8 +30,8 @@ from sitemaps_plus.protocol.dates import as_datetime, format_date
 from sitemaps_plus.protocol.entries import MAX_URLS, Cleaner, Group
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.writer import IndexItem, Tally, write_index, write_urlset
-from sitemaps_plus.rendering import url_info_group
-from sitemaps_plus.templated import SitemapIndexItem
+from sitemaps_plus.render.own_template import SitemapIndexItem
+from sitemaps_plus.render.renderer import url_info_group
 from sitemaps_plus.values.base import keep_broken
 from sitemaps_plus.values.media import url_prefixes
 

@@ -14,13 +14,13 @@ from sitemaps_plus.declare.registry import chosen_labels
 from sitemaps_plus.due import Reason, unlisted, why_due
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.pages import neutral
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.plan.validators import rows_of
 from sitemaps_plus.publishing import PublishedSet
+from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.stores.files import get_store
 from sitemaps_plus.stores.manifest import SectionEntry
 

@@ -12,10 +12,10 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from sitemaps_plus.errors import NoOrigin, SitemapError
-from sitemaps_plus.pages import neutral
 from sitemaps_plus.plan.sections import Section, get_sections
 from sitemaps_plus.plan.sites import SiteOrigin, get_sites
 from sitemaps_plus.protocol.addresses import Scope, check_scope, normalize
+from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.searching import Match, Searched, SectionSearch, State
 from sitemaps_plus.stores.published import Published
 

@@ -19,13 +19,11 @@ from django.urls import NoReverseMatch, Resolver404, ResolverMatch, resolve, rev
 from django.utils import timezone, translation
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
-from sitemaps_plus import objects, rows
 from sitemaps_plus.declare.items import key_of
 from sitemaps_plus.declare.languages import hreflang_of, x_default_of
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, SitemapError, UnknownHost, shown
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.pages import make_cleaner, neutral, public_url
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section, get_section
@@ -33,6 +31,8 @@ from sitemaps_plus.plan.sites import SiteOrigin, get_site
 from sitemaps_plus.protocol.addresses import Scope, normalize
 from sitemaps_plus.protocol.entries import Cleaner, Group, Link
 from sitemaps_plus.protocol.reports import Report, Silence
+from sitemaps_plus.render import object_path, row_path
+from sitemaps_plus.render.pages import make_cleaner, neutral, public_url
 from sitemaps_plus.values.extensions import NAMESPACES
 
 logger = logging.getLogger("sitemaps_plus")
@@ -217,7 +217,7 @@ def _reduce(sitemap: Any) -> None:
 def _read(item: Model, section: Section) -> Group | None:
     page = _OneRow(record=SitemapPage(), key=_key(item, section))
     # The two ways to the rows of a page, as the sitemap goes them. What is wrong with a row its own page reports.
-    read = rows.read_groups if section.hooks.path == "row" else objects.read_groups
+    read = row_path.read_groups if section.hooks.path == "row" else object_path.read_groups
     return next(read(section, page, make_cleaner(section, Silence(section.label))), None)
 
 

@@ -15,13 +15,13 @@ from django.urls import get_script_prefix
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError
-from sitemaps_plus.pages import Document, base_of, directory, lastmod_of, list_pages, make_index, public_url
 from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override
 from sitemaps_plus.plan.pages import Page, Plan, stored_plan
 from sitemaps_plus.plan.planner import record_publishing
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.writer import IndexItem
+from sitemaps_plus.render.pages import Document, base_of, directory, lastmod_of, list_pages, make_index, public_url
 from sitemaps_plus.stores.files import FileStore, page_name, site_directory
 from sitemaps_plus.stores.manifest import Manifest, ManifestFile, PageEntry, SectionEntry
 from sitemaps_plus.stores.packing import formats, make_format

@@ -11,15 +11,15 @@ from xml.etree import ElementTree
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from sitemaps_plus import objects, rows
 from sitemaps_plus.errors import InvalidPlace, shown
-from sitemaps_plus.pages import make_cleaner, neutral
 from sitemaps_plus.plan.keys import KeyValue, as_shown
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import MAX_URLS, Entry, Group, Link
 from sitemaps_plus.protocol.reports import Problem, RowReport
 from sitemaps_plus.protocol.writer import namespaces, url_element, without_repeats
+from sitemaps_plus.render import object_path, row_path
+from sitemaps_plus.render.pages import make_cleaner, neutral
 from sitemaps_plus.values.extensions import NAMESPACES
 
 MOST = 500
@@ -131,7 +131,7 @@ def _by_position(section: Section, page: Page, offset: int, count: int) -> Entry
 def _groups(section: Section, page: Page) -> tuple[list[tuple[object, list[Entry]]], dict[object, list[Problem]]]:
     """Return the entries of each row that has any, and what happened to rows, by key."""
     report, seen = RowReport(section.label), set[str]()
-    read = rows.read_groups if section.reads_values else objects.read_groups
+    read = row_path.read_groups if section.reads_values else object_path.read_groups
     groups: Iterable[Group] = read(section, page, make_cleaner(section, report))
     return [(group.key, without_repeats(group, seen, report)) for group in groups], report.rows
 

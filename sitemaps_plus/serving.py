@@ -14,8 +14,8 @@ from django.db import InterfaceError, OperationalError
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import PageNotFound, SitemapError, StrictError, Unavailable
-from sitemaps_plus.pages import Document
 from sitemaps_plus.plan.validators import longest
+from sitemaps_plus.render.pages import Document
 from sitemaps_plus.sources import Wanted, look, read_built
 from sitemaps_plus.stores.cache import DocumentCache, Kept, get_cache
 

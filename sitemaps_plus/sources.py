@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from django.urls import get_script_prefix
 
-from sitemaps_plus.pages import Document, Format, neutral, render_index, render_planned
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import rows_of
+from sitemaps_plus.render.pages import Document, Format, neutral, render_index, render_planned
 from sitemaps_plus.stores.files import get_store, page_file, site_directory
 from sitemaps_plus.stores.packing import unpack
 

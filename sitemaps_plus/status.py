@@ -14,12 +14,12 @@ from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.lease import DatabaseNow
 from sitemaps_plus.models import Build, SitemapPage
-from sitemaps_plus.pages import neutral
 from sitemaps_plus.plan.pages import make_plan
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import moment
 from sitemaps_plus.publishing import PublishedSet
+from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.stores.files import get_store
 
 logger = logging.getLogger("sitemaps_plus")

@@ -23,8 +23,8 @@ from sitemaps_plus.conf import get_settings
 from sitemaps_plus.crawlers import note_visit
 from sitemaps_plus.errors import PageGone, PageNotFound, Unavailable, UnknownHost
 from sitemaps_plus.monitoring import overview
-from sitemaps_plus.pages import Format
 from sitemaps_plus.plan.sites import get_site
+from sitemaps_plus.render.pages import Format
 from sitemaps_plus.responses import PublicResponse, PublicStream
 from sitemaps_plus.serving import Served, serve
 from sitemaps_plus.sources import Wanted

@@ -15,16 +15,16 @@ from django.urls import get_resolver
 
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import PageFull, PageNotFound, SitemapError
-from sitemaps_plus.pages import render_as_planned
 from sitemaps_plus.plan.overrides import PAGE, find_override
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.processes import Ended, Pool, Setup, obstacle, usable_cores
 from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.render.pages import render_as_planned
 from sitemaps_plus.stores.files import page_name
 from sitemaps_plus.stores.staging import Staging
-from sitemaps_plus.validation import check_document
+from sitemaps_plus.validation.documents import check_document
 
 logger = logging.getLogger("sitemaps_plus")
 

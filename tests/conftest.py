@@ -10,10 +10,11 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from clock import Clock
-from sitemaps_plus import crawlers, pages, serving
-from sitemaps_plus.pages import Document
+from sitemaps_plus import crawlers, serving
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.render import pages
+from sitemaps_plus.render.pages import Document
 
 # How long an example takes varies with the load of the machine; only their number counts.
 hypothesis_settings.register_profile(

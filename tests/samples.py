@@ -10,10 +10,10 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
 
 from sitemaps_plus import ModelSitemap
-from sitemaps_plus.pages import Document
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
+from sitemaps_plus.render.pages import Document
 from testapp.models import Product
 
 SITE = SiteOrigin(id=1, origin=Origin.parse("https://example.com"))

@@ -21,10 +21,10 @@ from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import NoOrigin, PageNotFound
 from sitemaps_plus.examination import examine
 from sitemaps_plus.models import Build
-from sitemaps_plus.pages import render_page
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.protocol import entries as entries_module
 from sitemaps_plus.protocol.entries import Profile
+from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.results import BuildResult
 from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.stores.manifest import NAME as MANIFEST

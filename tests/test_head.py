@@ -20,8 +20,8 @@ from samples import SITE, make_products, text_of
 from sitemaps_plus import Alternate, Image, ModelSitemap, NewsSitemap, Siblings, Sitemap, UrlFor, head, register
 from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import InvalidSitemap, NoOrigin, PageNotFound, SitemapError
-from sitemaps_plus.pages import render_page
 from sitemaps_plus.plan.sections import get_section
+from sitemaps_plus.render.pages import render_page
 from testapp.models import Article, Box, Bundle, Cell, Product, Seat, Tag
 from testapp.urls_head import Unprefixed, UnprefixedDefault
 from xml_checks import SITEMAP, validate

@@ -18,9 +18,9 @@ from factories import ArticleFactory, CellFactory, ProductFactory, SeatFactory, 
 from samples import Products, make_products, paths, section_of
 from sitemaps_plus import Image, ModelSitemap, News, NewsSitemap, Related, Sitemap, UrlFor, Video
 from sitemaps_plus.errors import InvalidPlace
-from sitemaps_plus.pages import render_page
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.reading import MOST, read_entries, read_row
+from sitemaps_plus.render.pages import render_page
 from testapp.models import Article, Cell, Photo, Product, Seat, Token, Word
 from xml_checks import lastmods, locs
 

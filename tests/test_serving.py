@@ -23,7 +23,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import clear_script_prefix, get_script_prefix, set_script_prefix
 from django.utils import timezone
 
-import sitemaps_plus.pages
+import sitemaps_plus.render.pages
 import sitemaps_plus.sources
 from factories import DAY, ArticleFactory, ProductFactory
 from samples import SITE, Products, paths, put_template
@@ -32,12 +32,12 @@ from sitemaps_plus.build import build
 from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import PageGone, PageNotFound, SitemapError, StrictError, Unavailable
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.pages import Document
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.entries import PROFILES, Profile
+from sitemaps_plus.render.pages import Document
 from sitemaps_plus.serving import REST, serve
 from sitemaps_plus.sources import Look, Made, Wanted, look
 from sitemaps_plus.stores.cache import CLAIM, get_cache
@@ -153,8 +153,10 @@ def test_a_row_shows_once_the_moment_has_come_that_its_filter_waits_for(clock):
 @pytest.mark.parametrize("is_built", [False, True])
 def test_a_lastmod_that_lay_ahead_shows_once_it_has_come(clock, monkeypatch, is_built):
     # What lies ahead is told by a clock that Django's settings do not turn.
-    make_cleaner = sitemaps_plus.pages.make_cleaner
-    monkeypatch.setattr(sitemaps_plus.pages, "make_cleaner", lambda *args: replace(make_cleaner(*args), now=clock.now))
+    make_cleaner = sitemaps_plus.render.pages.make_cleaner
+    monkeypatch.setattr(
+        sitemaps_plus.render.pages, "make_cleaner", lambda *args: replace(make_cleaner(*args), now=clock.now)
+    )
     ahead = clock.now.replace(microsecond=0) + timedelta(minutes=10)
     ProductFactory.create(updated_at=DAY)
     ProductFactory.create(updated_at=ahead)
@@ -781,7 +783,7 @@ from sitemaps_plus.declare import registry
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.stores.packing import pack
-from sitemaps_plus.pages import Document
+from sitemaps_plus.render.pages import Document
 from sitemaps_plus.sources import Look, Made, Wanted, look
 
 

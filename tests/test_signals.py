@@ -23,9 +23,9 @@ from sitemaps_plus import NewsSitemap, Sitemap, register, signals
 from sitemaps_plus.build import build
 from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import PageEmpty, StrictError
-from sitemaps_plus.pages import render_page
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.reports import KEPT, Problem, Report
+from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.signals import entry_left_out, page_rendered, published
 from testapp.models import Article, Product
 

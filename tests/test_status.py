@@ -21,9 +21,9 @@ from sitemaps_plus.build import build
 from sitemaps_plus.declare import registry
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.monitoring import Alarm, Overview, SiteOverview, overview
-from sitemaps_plus.pages import render_index
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import get_section
+from sitemaps_plus.render.pages import render_index
 from sitemaps_plus.status import SectionStatus
 from testapp.models import Product
 

@@ -24,8 +24,6 @@ from samples import make_products, put_template, section_of, text_of
 from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, Video
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.objects import read_groups
-from sitemaps_plus.pages import make_cleaner, make_index, render_page
 from sitemaps_plus.plan.overrides import INDEX, PAGE
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.protocol.addresses import Origin, Scope, normalize
@@ -33,8 +31,10 @@ from sitemaps_plus.protocol.entries import Cleaner, Group
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.text import CHANGEFREQS
 from sitemaps_plus.protocol.writer import XHTML, IndexItem, Tally, write_index, write_urlset
-from sitemaps_plus.rendering import url_info_group
-from sitemaps_plus.templated import write_with_template
+from sitemaps_plus.render.object_path import read_groups
+from sitemaps_plus.render.own_template import write_with_template
+from sitemaps_plus.render.pages import make_cleaner, make_index, render_page
+from sitemaps_plus.render.renderer import url_info_group
 from sitemaps_plus.values import Restriction
 from testapp.models import Product
 from xml_checks import validate

@@ -21,8 +21,8 @@ from samples import DAY, SITE, make_products, paths, section_of
 from sitemaps_plus import ModelSitemap, NewsSitemap, UrlFor, register
 from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import NoOrigin
-from sitemaps_plus.pages import render_page
 from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.stores.cache import DocumentCache
 from testapp.models import Article, Product
 from xml_checks import locs, validate

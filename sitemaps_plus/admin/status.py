@@ -35,11 +35,11 @@ from sitemaps_plus.errors import BuildNotStarted, InvalidPlace, NoOrigin
 from sitemaps_plus.finding import find_url
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.monitoring import Overview, SiteOverview, missing_tables, overview
-from sitemaps_plus.pages import base_of
 from sitemaps_plus.plan.pages import Page, active, make_plan, stored_plan
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.reading import read_entries
+from sitemaps_plus.render.pages import base_of
 from sitemaps_plus.status import SectionStatus, read_running
 from sitemaps_plus.warming import is_for_one_process
 

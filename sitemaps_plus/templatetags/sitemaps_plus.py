@@ -22,8 +22,8 @@ from sitemaps_plus.protocol.entries import Cleaner, Link
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.text import format_priority
 from sitemaps_plus.protocol.writer import link_elements, namespaces
-from sitemaps_plus.rendering import url_info_links
-from sitemaps_plus.templated import Url, UrlSet
+from sitemaps_plus.render.own_template import Url, UrlSet
+from sitemaps_plus.render.renderer import url_info_links
 from sitemaps_plus.values.media import extras, url_prefixes
 
 register = template.Library()

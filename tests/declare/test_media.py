@@ -21,7 +21,7 @@ from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, UrlFor,
 from sitemaps_plus.declare import registry
 from sitemaps_plus.declare.hooks import read_hooks
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, StrictError
-from sitemaps_plus.pages import render_page
+from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.values import Restriction, Uploader
 from test_templates import written
 from testapp.models import Product

@@ -10,7 +10,7 @@ from django.utils.translation import override
 from samples import paths, section_of, text_of
 from sitemaps_plus import Image, ModelSitemap, PerLanguage, UrlFor, Video, register
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.pages import Document, render_page
+from sitemaps_plus.render.pages import Document, render_page
 from testapp.models import Leaflet
 from xml_checks import locs, validate
 

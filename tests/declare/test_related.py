@@ -14,7 +14,7 @@ from samples import make_products, paths, section_of, text_of
 from sitemaps_plus import Image, ModelSitemap, PerLanguage, Related, UrlFor, Video
 from sitemaps_plus.declare.related import find_relation
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.pages import Document, render_page
+from sitemaps_plus.render.pages import Document, render_page
 from testapp.models import Article, Bundle, Note, Photo, Product, Remark, Tag, Token, Translation
 from xml_checks import locs, validate
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from samples import paths, section_of, text_of
 from sitemaps_plus import Alternate, ModelSitemap, Siblings, UrlFor
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound
-from sitemaps_plus.pages import Document, render_page
 from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.render.pages import Document, render_page
 from testapp.models import Leaflet
 from xml_checks import locs, validate
 

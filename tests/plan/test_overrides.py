@@ -10,8 +10,8 @@ import sitemaps_plus
 from samples import put_template, section_of
 from sitemaps_plus import Sitemap
 from sitemaps_plus.errors import SitemapError
-from sitemaps_plus.pages import render_page
 from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override, is_shipped, override_digest
+from sitemaps_plus.render.pages import render_page
 
 BACKEND = "django.template.backends.django.DjangoTemplates"
 

@@ -13,9 +13,9 @@ from factories import DAY, BundleFactory, CellFactory, NoteFactory, ProductFacto
 from samples import section_of
 from sitemaps_plus import GenericSitemap, ModelSitemap
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.pages import render_page
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.validators import measure
+from sitemaps_plus.render.pages import render_page
 from testapp.models import Bundle, Cell, Number, Product, Token
 
 pytestmark = pytest.mark.django_db

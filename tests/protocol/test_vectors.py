@@ -10,13 +10,13 @@ from django.utils.translation import get_language
 from factories import ArticleFactory
 from samples import make_products, paths, section_of, text_of
 from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap
-from sitemaps_plus.pages import Document, render_page, render_planned
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol import entries as entries_module
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.codes import LANGUAGES
 from sitemaps_plus.protocol.entries import Profile
+from sitemaps_plus.render.pages import Document, render_page, render_planned
 from testapp.models import Article, Product
 from xml_checks import locs, validate
 

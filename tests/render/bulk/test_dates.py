@@ -12,7 +12,8 @@ from django.db.models.functions import Coalesce, Now
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemaps_plus.date_text import as_text, as_w3c, odd_lines
+from sitemaps_plus.render.bulk.columns import as_w3c, odd_lines
+from sitemaps_plus.render.bulk.sql import as_text
 from testapp.models import Leaflet, Product
 
 only_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="SQLite holds any text in a column of dates")

@@ -10,7 +10,6 @@ from django.conf import settings
 from django.urls import get_script_prefix
 from django.utils import translation
 
-from sitemaps_plus.columns import Address, GivenAddress, Place
 from sitemaps_plus.declare.hooks import Hook
 from sitemaps_plus.declare.languages import same_language, without_language
 from sitemaps_plus.declare.url_for import UrlFor
@@ -18,7 +17,8 @@ from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Newest
 from sitemaps_plus.protocol.reports import Silence
-from sitemaps_plus.rendering import Renderer
+from sitemaps_plus.render.bulk.columns import Address, GivenAddress, Place
+from sitemaps_plus.render.renderer import Renderer
 
 
 class Pattern(NamedTuple):

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from samples import make_products, section_of
 from sitemaps_plus import ModelSitemap
-from sitemaps_plus.joined import Joined, JoinedRows
 from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.render.bulk.sql import Joined, JoinedRows
 from testapp.models import Box, Bundle, Cell, Label, Leaflet, Number, Photo, Product, Reading, Token, Word
 
 joining = pytest.mark.skipif(connection.vendor not in ("sqlite", "postgresql"), reason="rows are not joined there")

@@ -17,16 +17,17 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from samples import SITE, make_products, section_of
-from sitemaps_plus import Image, ModelSitemap, NewsSitemap, PerLanguage, Related, UrlFor, objects
-from sitemaps_plus.blocks import compile_blocks
-from sitemaps_plus.pages import make_cleaner, neutral, render_page
+from sitemaps_plus import Image, ModelSitemap, NewsSitemap, PerLanguage, Related, UrlFor
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Block
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.writer import Limits, Tally, write_urlset
-from sitemaps_plus.rendering import Renderer
-from sitemaps_plus.rows import read_blocks, read_groups, read_rows
+from sitemaps_plus.render import object_path
+from sitemaps_plus.render.bulk.blocks import compile_blocks
+from sitemaps_plus.render.pages import make_cleaner, neutral, render_page
+from sitemaps_plus.render.renderer import Renderer
+from sitemaps_plus.render.row_path import read_blocks, read_groups, read_rows
 from testapp.models import Article, Leaflet, Photo, Product, Reading
 from xml_checks import locs, validate
 
@@ -216,9 +217,9 @@ def test_a_page_is_the_same_in_blocks_and_object_by_object(name: str, given_rows
     Leaflet.objects.bulk_create(Leaflet(**row) for row in given_rows)
     section = section_of(OBJECTS[name], "leaflets")
 
-    by_object = rendered(section, objects.read_groups)
+    by_object = rendered(section, object_path.read_groups)
 
-    assert rendered(section, objects.read_blocks) == by_object
+    assert rendered(section, object_path.read_blocks) == by_object
     if isinstance(by_object[0], bytes) and by_object[2][3]:
         validate(by_object[0])
 
@@ -230,7 +231,7 @@ def test_objects_come_in_blocks_too(name: str) -> None:
     (page,) = refresh(section, force=True).pages
 
     with neutral():
-        found = list(objects.read_blocks(section, page, make_cleaner(section, Report("leaflets"))))
+        found = list(object_path.read_blocks(section, page, make_cleaner(section, Report("leaflets"))))
 
     assert [type(one) for one in found] == [Block]
 
@@ -303,7 +304,7 @@ def test_a_page_is_cut_in_a_block_where_it_would_be_cut_row_by_row() -> None:
 
 
 def test_an_address_that_comes_again_in_a_later_block_is_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemaps_plus.rows.CHUNK", 3)
+    monkeypatch.setattr("sitemaps_plus.render.row_path.CHUNK", 3)
     Leaflet.objects.bulk_create(Leaflet(slug=slug) for slug in ["a", "b", "ä", "c", "a", "d", "ä", "e", "a&b", "a&b"])
     section = section_of(SITEMAPS["text"], "leaflets")
 
@@ -422,7 +423,7 @@ def test_several_chunks_come_to_the_same_as_row_by_row(name: str, given_rows: li
     section = section_of(SITEMAPS[name], "leaflets")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sitemaps_plus.rows.CHUNK", size)
+        patch.setattr("sitemaps_plus.render.row_path.CHUNK", size)
 
         assert rendered(section, read_blocks) == rendered(section, read_groups)
 
@@ -451,7 +452,7 @@ def test_a_date_that_another_program_stored_is_the_same_in_blocks(stored: str) -
 
 
 def test_a_row_that_is_odd_in_the_second_chunk_loses_and_repeats_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemaps_plus.rows.CHUNK", 3)
+    monkeypatch.setattr("sitemaps_plus.render.row_path.CHUNK", 3)
     Leaflet.objects.bulk_create(Leaflet(slug=slug) for slug in ["a", "b", "c", "d", "..", "f", "g", "h\ni", "j", "k"])
     section = section_of(SITEMAPS["text"], "leaflets")
 
@@ -463,7 +464,7 @@ def test_a_row_that_is_odd_in_the_second_chunk_loses_and_repeats_none(monkeypatc
 
 
 def test_rows_that_come_and_go_between_two_chunks_are_seen_as_the_key_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemaps_plus.rows.CHUNK", 3)
+    monkeypatch.setattr("sitemaps_plus.render.row_path.CHUNK", 3)
     Leaflet.objects.bulk_create(Leaflet(id=at * 10, slug=f"s{at}") for at in range(1, 8))
     section = section_of(SITEMAPS["text"], "leaflets")
     blocks = _read(section)
@@ -478,7 +479,7 @@ def test_rows_that_come_and_go_between_two_chunks_are_seen_as_the_key_says(monke
 
 
 def test_rows_of_a_block_that_are_asked_for_again_are_those_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemaps_plus.rows.CHUNK", 3)
+    monkeypatch.setattr("sitemaps_plus.render.row_path.CHUNK", 3)
     Leaflet.objects.bulk_create(Leaflet(id=at * 10, slug=f"s{at}") for at in range(1, 10))
     blocks = list(_read(section_of(SITEMAPS["text"], "leaflets")))
     if connection.vendor == "mysql":
@@ -499,7 +500,7 @@ def test_rows_of_a_block_that_are_asked_for_again_are_those_of_now(monkeypatch: 
 def test_a_page_that_ends_with_a_chunk_costs_one_look_behind_it(
     count: int, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
-    monkeypatch.setattr("sitemaps_plus.rows.CHUNK", 3)
+    monkeypatch.setattr("sitemaps_plus.render.row_path.CHUNK", 3)
     Leaflet.objects.bulk_create(Leaflet(slug=f"s{at}") for at in range(count))
     section = section_of(SITEMAPS["text"], "leaflets")
     (page,) = refresh(section, force=True).pages
@@ -562,10 +563,10 @@ def test_pages_of_pairs_are_the_same_in_blocks_and_pair_by_pair(
         assert len(pages) == -(-len(slugs) * codes // limit)
         for page in pages:
             # In one go: a row whose pairs are in two chunks would be told of twice.
-            by_pair = _without_reasons(rendered(section, objects.read_groups, page=page))
+            by_pair = _without_reasons(rendered(section, object_path.read_groups, page=page))
             with pytest.MonkeyPatch.context() as small:
-                small.setattr(objects, "CHUNK", size)
-                assert _without_reasons(rendered(section, objects.read_blocks, page=page)) == by_pair
+                small.setattr(object_path, "CHUNK", size)
+                assert _without_reasons(rendered(section, object_path.read_blocks, page=page)) == by_pair
 
 
 def _without_reasons(found: Any) -> Any:
@@ -586,8 +587,8 @@ def test_rows_that_are_cut_by_position_come_as_objects_and_in_blocks() -> None:
 
     section = section_of(Newest, "news")
 
-    found = rendered(section, objects.read_blocks)
+    found = rendered(section, object_path.read_blocks)
 
-    assert found == rendered(section, objects.read_groups)
+    assert found == rendered(section, object_path.read_groups)
     assert len(locs(found[0])) == 3
     assert found[0].count(b"<lastmod>") == 3

@@ -8,11 +8,12 @@ import pytest
 
 from built import BuiltSet
 from samples import Products, make_products, put_template, section_of
-from sitemaps_plus import register, validation
+from sitemaps_plus import register
 from sitemaps_plus.build import build
 from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import InvalidDocument
-from sitemaps_plus.validation import check_document
+from sitemaps_plus.validation import documents
+from sitemaps_plus.validation.documents import check_document
 from testapp.models import Product
 
 HEAD = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
@@ -72,7 +73,7 @@ def test_other_hosts_are_fine_where_the_class_says_so() -> None:
 @pytest.mark.parametrize("limits", [{"MAX_URLS": 1}, {"MAX_BYTES": len(FINE) - 1}])
 def test_more_than_the_protocol_allows_is_refused(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
     for name, value in limits.items():
-        monkeypatch.setattr(validation, name, value)
+        monkeypatch.setattr(documents, name, value)
 
     with pytest.raises(InvalidDocument, match=r"has 2 URLs and 1\d\d bytes, more than"):
         check(FINE)

@@ -10,14 +10,14 @@ from typing import Any
 from django.core.paginator import EmptyPage
 from django.db.models import QuerySet
 
-from sitemaps_plus.blocks import Blocks, compile_blocks
 from sitemaps_plus.declare.items import Pairs
 from sitemaps_plus.errors import PageNotFound, shown
 from sitemaps_plus.plan.keys import as_shown
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Block, Cleaner, Group
-from sitemaps_plus.rendering import CHUNK, Renderer, Row, url_info_group
+from sitemaps_plus.render.bulk.blocks import Blocks, compile_blocks
+from sitemaps_plus.render.renderer import CHUNK, Renderer, Row, url_info_group
 
 
 def read_groups(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: bool = False) -> Iterator[Group]:

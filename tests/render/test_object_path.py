@@ -8,10 +8,11 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from samples import make_products, paths, section_of, text_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap, objects
+from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.errors import PageNotFound
-from sitemaps_plus.pages import render_page
 from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.render import object_path
+from sitemaps_plus.render.pages import render_page
 from testapp.models import Article, Cell, Product, Tag
 from xml_checks import lastmods, locs
 
@@ -22,7 +23,7 @@ CHUNK = 7
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "CHUNK", CHUNK)
+    monkeypatch.setattr(object_path, "CHUNK", CHUNK)
 
 
 class Products(ModelSitemap):

@@ -8,13 +8,13 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from sitemaps_plus.blocks import Blocks, compile_blocks
-from sitemaps_plus.joined import JoinedRows
 from sitemaps_plus.plan.keys import KeyValue, as_shown
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section, has_multivalued_join
 from sitemaps_plus.protocol.entries import Block, Cleaner, Group
-from sitemaps_plus.rendering import CHUNK, Renderer, Row
+from sitemaps_plus.render.bulk.blocks import Blocks, compile_blocks
+from sitemaps_plus.render.bulk.sql import JoinedRows
+from sitemaps_plus.render.renderer import CHUNK, Renderer, Row
 
 
 def read_groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Group]:

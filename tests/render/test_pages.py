@@ -29,7 +29,13 @@ from sitemaps_plus.errors import (
     TooManyPages,
 )
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.pages import (
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sites import SiteOrigin
+from sitemaps_plus.protocol import entries as entries_module
+from sitemaps_plus.protocol.addresses import Origin
+from sitemaps_plus.protocol.entries import Profile
+from sitemaps_plus.protocol.writer import IndexItem
+from sitemaps_plus.render.pages import (
     Document,
     directory,
     list_pages,
@@ -39,12 +45,6 @@ from sitemaps_plus.pages import (
     render_page,
     render_planned,
 )
-from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.protocol import entries as entries_module
-from sitemaps_plus.protocol.addresses import Origin
-from sitemaps_plus.protocol.entries import Profile
-from sitemaps_plus.protocol.writer import IndexItem
 from testapp.models import Article, Product
 from xml_checks import lastmods, locs, validate
 

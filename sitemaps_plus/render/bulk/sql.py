@@ -1,14 +1,15 @@
-"""Read a chunk of rows as one text a column: the database joins the values, and Python makes no row."""
+"""SQL for rows in bulk: a chunk of rows as one text a column, and dates as text, so that Python makes no row."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
-from django.db.models import CharField, IntegerField, QuerySet, TextField
-from django.db.models.expressions import RawSQL
+from django.db.models import CharField, DateField, DateTimeField, Func, IntegerField, QuerySet, TextField
+from django.db.models.expressions import Col, RawSQL
 
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page
@@ -26,6 +27,8 @@ _SQL = {
     ),
     "postgresql": ("string_agg(coalesce({}::text, ''), E'\\n')", "(array_agg(k))[count(*)]"),
 }
+
+_VENDORS = ("sqlite", "postgresql", "mysql")
 
 
 class Joined(NamedTuple):
@@ -99,3 +102,60 @@ class JoinedRows:
         names = {alias: "k" if alias == key else f"c{at}" for at, alias in enumerate(aliases)}
         shown = ", ".join(["count(*)", last, *(joined.format(names[alias]) for alias in columns)])
         return f"WITH chunk({', '.join(names.values())}) AS ({inner}) SELECT {shown} FROM chunk", params  # noqa: S608
+
+
+class DateTimeText(Func):
+    """A datetime in UTC as ``2026-10-01 12:00:00``; parts of a second are cut off."""
+
+    output_field = CharField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        """Return the SQL: the text as it is stored, whole where something other wrote it with an offset."""
+        is_plain = "substr(%(expressions)s, 20, 1) IN ('', '.') AND length(%(expressions)s) < 27"
+        template = f"CASE WHEN {is_plain} THEN substr(%(expressions)s, 1, 19) ELSE %(expressions)s END"
+        return self.as_sql(compiler, connection, template=template, **extra)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        """Return the SQL: the cast where it writes ISO 8601, which takes half as long."""
+        connection.ensure_connection()
+        is_iso = (connection.connection.info.parameter_status("DateStyle") or "").startswith("ISO")
+        text = "left((%(expressions)s AT TIME ZONE 'UTC')::text, 19)"
+        slow = "to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')"
+        return self.as_sql(compiler, connection, template=text if is_iso else slow, **extra)
+
+    def as_mysql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        """Return the SQL; the per cent signs are doubled for the driver, to which a zero date is none."""
+        text = "date_format(%(expressions)s, '%%%%Y-%%%%m-%%%%d %%%%H:%%%%i:%%%%s')"
+        template = f"nullif({text}, '0000-00-00 00:00:00')"
+        return self.as_sql(compiler, connection, template=template, **extra)
+
+
+class DateText(Func):
+    """A date as ``2026-10-01``."""
+
+    output_field = CharField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        """Return the SQL: the text as it is stored."""
+        return self.as_sql(compiler, connection, template="substr(%(expressions)s, 1, 10)", **extra)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        """Return the SQL."""
+        return self.as_sql(compiler, connection, template="to_char(%(expressions)s, 'YYYY-MM-DD')", **extra)
+
+    def as_mysql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        """Return the SQL; the per cent signs are doubled for the driver, to which a zero date is none."""
+        template = "nullif(date_format(%(expressions)s, '%%%%Y-%%%%m-%%%%d'), '0000-00-00')"
+        return self.as_sql(compiler, connection, template=template, **extra)
+
+
+def as_text(expression: Any, query: Any, using: str) -> Func | None:
+    """Return the expression for the text of a date column, or None where only Python makes the right one."""
+    connection: Any = connections[using]
+    column = expression.resolve_expression(query.chain())
+    if connection.vendor not in _VENDORS or not isinstance(column, Col):
+        return None
+    # What a field of a project makes of its values is its own affair.
+    if type(column.target) is DateTimeField and settings.USE_TZ and connection.timezone_name == "UTC":
+        return DateTimeText(expression)
+    return DateText(expression) if type(column.target) is DateField else None

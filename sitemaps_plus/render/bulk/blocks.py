@@ -11,14 +11,14 @@ from django.urls import get_script_prefix
 from django.utils import translation
 from django.utils.translation import get_language
 
-from sitemaps_plus.columns import Columns, Dates, Failed, Place, Texts, Words
 from sitemaps_plus.declare.hooks import Getter
-from sitemaps_plus.patterns import Pattern, compile_pattern, names_of, spoken_in
 from sitemaps_plus.plan.keys import as_shown
 from sitemaps_plus.protocol.entries import Block, Cleaner, Entry
 from sitemaps_plus.protocol.text import escape
 from sitemaps_plus.protocol.writer import url_element
-from sitemaps_plus.rendering import Renderer, Row
+from sitemaps_plus.render.bulk.columns import Columns, Dates, Failed, Place, Texts, Words
+from sitemaps_plus.render.bulk.patterns import Pattern, compile_pattern, names_of, spoken_in
+from sitemaps_plus.render.renderer import Renderer, Row
 
 Again = Callable[[], Iterator[tuple[object, list[tuple[str, str]]]]]
 

@@ -6,18 +6,48 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from types import NoneType
 from typing import Any, NamedTuple
 
 from django.urls.converters import IntConverter, PathConverter, SlugConverter, StringConverter
 
-from sitemaps_plus.date_text import UTC_OFFSET, DateText, as_text, as_w3c, odd_lines
 from sitemaps_plus.declare.hooks import Hook
 from sitemaps_plus.declare.url_for import Compiled, Param, quoted
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Newest
 from sitemaps_plus.protocol.reports import Silence
 from sitemaps_plus.protocol.text import escape
+from sitemaps_plus.render.bulk.sql import DateText, as_text
+
+UTC_OFFSET = "+00:00"
+"""What stands behind every text of a datetime."""
+
+_SHAPE = b"0000-00-00 00:00:00\n"
+_ANY_DIGIT = bytes.maketrans(b"123456789", b"000000000")
+
+# Which digits may not stand at which places of a text, all those of one line together. Years before 1990 get a
+# warning, and of the full centuries only 2000 is known here for its leap day: Python looks at the others.
+_LEAP_DAY = {5: "0", 6: "2", 8: "2", 9: "9"}
+_NONE = (
+    {0: "0"},
+    {0: "1", 1: "012345678"},
+    {0: "1", 2: "012345678"},
+    {5: "0", 6: "0"},
+    {5: "1", 6: "3456789"},
+    {5: "23456789"},
+    {8: "0", 9: "0"},
+    {8: "3", 9: "23456789"},
+    {8: "456789"},
+    {5: "0", 6: "2", 8: "3"},
+    {2: "02468", 3: "1235679", **_LEAP_DAY},
+    {2: "13579", 3: "01345789", **_LEAP_DAY},
+    {1: "123456789", 2: "0", 3: "0", **_LEAP_DAY},
+    {0: "13456789", 2: "0", 3: "0", **_LEAP_DAY},
+    {5: "0", 6: "469", 8: "3", 9: "1"},
+    {5: "1", 6: "1", 8: "3", 9: "1"},
+)
+_NONE_IN_TIMES = ({11: "2", 12: "456789"}, {11: "3456789"}, {14: "6789"}, {17: "6789"})
 
 Texts = Sequence[str]
 Columns = Sequence[Sequence[Any]]
@@ -340,3 +370,49 @@ class Words:
             self._known = {None: "", "": ""}
         self._known[value] = f"<{self._name}>{text}</{self._name}>" if text else None
         return self._known[value]
+
+
+def as_w3c(texts: Sequence[str], *, is_date: bool) -> list[str] | None:
+    """Return dates, or datetimes, as W3C has them, but for the offset; None where one is none from 1990 on."""
+    data = ("\n".join(texts) + "\n").encode("ascii", "replace")
+    if _odd(data, is_date) != 0:
+        return None
+    if is_date:
+        return list(texts)
+    lines = bytearray(data)
+    lines[10 :: len(_SHAPE)] = b"T" * len(texts)
+    return lines.decode("ascii").split("\n")[:-1]
+
+
+def odd_lines(texts: Sequence[str], *, is_date: bool) -> Iterator[int]:
+    """Yield which of `texts` are no dates, or no datetimes, from 1990 on."""
+    odd = _odd("".join(f"{text}\n" for text in texts).encode("ascii", "replace"), is_date)
+    if odd is None:
+        yield from (at for at, text in enumerate(texts) if len(texts) == 1 or [*odd_lines([text], is_date=is_date)])
+    else:
+        yield from (at for at, mark in enumerate(odd.to_bytes(len(texts), "little")) if mark)
+
+
+def _odd(data: bytes, is_date: bool) -> int | None:
+    """Return a number with one byte a line, zero where it is a date; None where it has not the shape of one."""
+    shape = _SHAPE[:10] + b"\n" if is_date else _SHAPE
+    if data.translate(_ANY_DIGIT) != shape * (len(data) // len(shape)):
+        return None
+    # All lines are compared at once: a number has a one in the byte of each line where a digit stands.
+    masks: dict[tuple[int, str], int] = {}
+    odd = 0
+    for digits in _NONE if is_date else _NONE + _NONE_IN_TIMES:
+        found = -1
+        for which in digits.items():
+            if which not in masks:
+                place, wanted = which
+                masks[which] = int.from_bytes(data[place :: len(shape)].translate(_ones(wanted)), "little")
+            found &= masks[which]
+        odd |= found
+    return odd
+
+
+@cache
+def _ones(digits: str) -> bytes:
+    """Return the table that turns `digits` into one, and all else into zero."""
+    return bytes(chr(code) in digits for code in range(256))

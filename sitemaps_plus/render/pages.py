@@ -15,7 +15,6 @@ from django.conf import settings
 from django.urls import NoReverseMatch, get_script_prefix, get_urlconf, reverse, set_urlconf
 from django.utils import timezone, translation
 
-from sitemaps_plus import objects, rows
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.languages import hreflang_of
 from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
@@ -30,9 +29,10 @@ from sitemaps_plus.protocol.entries import Cleaner
 from sitemaps_plus.protocol.reports import Problem, Report
 from sitemaps_plus.protocol.shapes import Sampler
 from sitemaps_plus.protocol.writer import IndexItem, Limits, Tally, write_index, write_text, write_urlset
+from sitemaps_plus.render import object_path, row_path
+from sitemaps_plus.render.own_template import index_with_template, write_with_template
 from sitemaps_plus.signals import entry_left_out, page_rendered
 from sitemaps_plus.stores.packing import Packed, pack, unpack
-from sitemaps_plus.templated import index_with_template, write_with_template
 from sitemaps_plus.values.base import keep_broken
 
 logger = logging.getLogger("sitemaps_plus")
@@ -258,15 +258,15 @@ def _written(section: Section, page: Page, form: Format, cleaner: Cleaner, tally
     limits = Limits(urls=section.profile.max_urls, bytes=section.profile.max_bytes, bytes_to_fill=section.bytes_to_fill)
     template = find_override(PAGE, section.label) if form == "xml" else None
     if template is not None:
-        groups = objects.read_groups(section, page, cleaner, keeps_given=True)
+        groups = object_path.read_groups(section, page, cleaner, keeps_given=True)
         write = partial(write_with_template, template=template, prefixes=section.prefixes, cleaner=cleaner)
         return write(groups, limits=limits, report=cleaner.report, tally=tally)
     is_row_path = section.reads_values
     if form == "txt":
         # Cut where the XML is: both come from the same rows.
-        read = rows.read_groups if is_row_path else objects.read_groups
+        read = row_path.read_groups if is_row_path else object_path.read_groups
         return write_text(read(section, page, cleaner), limits=limits, report=cleaner.report, tally=tally)
-    text = (rows if is_row_path else objects).read_blocks(section, page, cleaner)
+    text = (row_path if is_row_path else object_path).read_blocks(section, page, cleaner)
     return write_urlset(text, prefixes=section.prefixes, limits=limits, report=cleaner.report, tally=tally)
 
 

@@ -7,9 +7,10 @@ from django.db.models.functions import Cast, Concat
 from django.test.utils import CaptureQueriesContext
 
 from samples import make_products, paths, section_of, text_of
-from sitemaps_plus import ModelSitemap, rendering, rows
-from sitemaps_plus.pages import render_page
+from sitemaps_plus import ModelSitemap
 from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.render import renderer, row_path
+from sitemaps_plus.render.pages import render_page
 from testapp.models import Cell, Product, Tag, Token, Word
 from xml_checks import locs
 
@@ -20,7 +21,7 @@ CHUNK = 7
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "CHUNK", CHUNK)
+    monkeypatch.setattr(row_path, "CHUNK", CHUNK)
 
 
 def as_path(expression: Any) -> Concat:
@@ -40,7 +41,7 @@ def rendered_paths(sitemap: Any, number: int = 1) -> list[str]:
 
 
 def test_a_chunk_is_bounded_and_no_more_than_two_thousand_rows() -> None:
-    assert rendering.CHUNK == 2000
+    assert renderer.CHUNK == 2000
 
 
 @pytest.mark.parametrize("count", [1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 5])

@@ -15,7 +15,7 @@ class SimpleSitemapsPlusConfig(AppConfig):
     def ready(self) -> None:
         """Register the system checks, and hear of rows that change."""
         from sitemaps_plus import checks  # noqa: F401 - checks register themselves
-        from sitemaps_plus.watching import watch
+        from sitemaps_plus.serve.saved_rows import watch
 
         watch()
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
+from django.db.models.functions import Now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -82,7 +85,7 @@ class SitemapPage(models.Model):
 class Build(models.Model):
     """One build of one site, running or ended.
 
-    Written by ``sitemaps_plus.lease`` alone. All its times are the database's own.
+    Written by ``sitemaps_plus.build.lease`` alone. All its times are the database's own.
     """
 
     class Result(models.TextChoices):
@@ -130,7 +133,8 @@ class Build(models.Model):
 class CrawlerVisit(models.Model):
     """What one crawler was answered on one day, of the pages and the index of one section, or of the index of the site.
 
-    Written by ``sitemaps_plus.crawlers`` alone, by the clock of the process. Who it was is what the user agent claims.
+    Written by ``sitemaps_plus.serve.crawlers`` only, by the clock of the process. Who it was is what the user agent
+    claims.
     """
 
     site = models.PositiveIntegerField(_("site"), default=0, help_text=_("Id of the site, 0 without sites."))
@@ -158,3 +162,11 @@ class CrawlerVisit(models.Model):
         if not self.label:
             return gettext("%(crawler)s on %(day)s, index of site %(site)s") % values
         return gettext("%(crawler)s on %(day)s, %(section)s of site %(site)s") % values
+
+
+class DatabaseNow(Now):
+    """The time of the database, which no zone and no summer time moves."""
+
+    def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """Return the SQL of MariaDB and MySQL, whose ``NOW()`` is in the zone of the connection."""
+        return self.as_sql(compiler, connection, template="UTC_TIMESTAMP(6)", **context)

@@ -11,24 +11,31 @@ from typing import Any
 from django.contrib.auth.decorators import login_not_required
 from django.core.handlers.asgi import ASGIRequest
 from django.db import InterfaceError, OperationalError, transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotFound, JsonResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponseNotFound,
+    JsonResponse,
+    StreamingHttpResponse,
+)
+from django.http.response import ResponseHeaders
 from django.utils.cache import get_conditional_response
 from django.utils.crypto import constant_time_compare
 from django.utils.http import http_date
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
-from sitemaps_plus.classic import index, sitemap
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.crawlers import note_visit
 from sitemaps_plus.errors import PageGone, PageNotFound, Unavailable, UnknownHost
-from sitemaps_plus.monitoring import overview
 from sitemaps_plus.plan.sites import get_site
 from sitemaps_plus.render.pages import Format
-from sitemaps_plus.responses import PublicResponse, PublicStream
-from sitemaps_plus.serving import Served, serve
-from sitemaps_plus.sources import Wanted
+from sitemaps_plus.serve.cached import Served, serve
+from sitemaps_plus.serve.classic import index, sitemap
+from sitemaps_plus.serve.crawlers import note_visit
+from sitemaps_plus.serve.live import Wanted
 from sitemaps_plus.stores.packing import unpack
+from sitemaps_plus.watch.alarms import overview
 
 __all__ = ["health", "index", "page", "section_index", "site_index", "sitemap"]
 
@@ -36,6 +43,8 @@ logger = logging.getLogger("sitemaps_plus")
 
 RETRY_AFTER = 120
 """Seconds after which a crawler may ask again for what cannot be served."""
+
+_OF_VISITORS = ("", "cookie", "accept-language")
 
 _CONTENT_TYPES = {
     "xml": "application/xml; charset=utf-8",
@@ -204,3 +213,34 @@ def _unavailable(error: Exception) -> HttpResponse:
 
 def _explain(error: Exception, status: int) -> HttpResponse:
     return PublicResponse(f"{error}\n", status=status, content_type="text/plain; charset=utf-8")
+
+
+class _PublicHeaders(ResponseHeaders):
+    """Headers without a language, and without variation by cookie or language."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Set a header, as far as it is meant for everybody."""
+        name = key.lower()
+        if name == "vary":
+            value = ", ".join(one for one in re.split(r"\s*,\s*", str(value)) if one.lower() not in _OF_VISITORS)
+        if name != "content-language" and (value or name != "vary"):
+            super().__setitem__(key, value)
+
+
+class _Public(HttpResponseBase):
+    """What both kinds of answers have in common."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.headers = _PublicHeaders(dict(self.headers.items()))
+
+    def set_cookie(self, *args: Any, **kwargs: Any) -> None:
+        """Set none: whoever keeps the answer would hand one visitor's cookie to all others."""
+
+
+class PublicResponse(_Public, HttpResponse):
+    """An answer at once."""
+
+
+class PublicStream(_Public, StreamingHttpResponse):
+    """An answer piece by piece."""

@@ -12,10 +12,19 @@ from django.test import override_settings
 from samples import paths
 from sitemaps_plus.build import build
 from sitemaps_plus.conf import get_settings
+from sitemaps_plus.plan.sites import get_sites
+from sitemaps_plus.serve.cached import warm
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
 from xml_checks import locs
 
 HOST = "example.com"
+
+
+def build_and_warm() -> None:
+    """Build every section of the only site, and put it into the cache, as ``build_sitemaps --warm-cache`` does."""
+    result = build()
+    (site,) = get_sites()
+    assert warm(site, {section.label: section.numbers for section in result.sections}) == []
 
 
 class BuiltSet:

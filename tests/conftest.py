@@ -10,11 +10,11 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from clock import Clock
-from sitemaps_plus import crawlers, serving
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.render import pages
 from sitemaps_plus.render.pages import Document
+from sitemaps_plus.serve import cached, crawlers
 
 # How long an example takes varies with the load of the machine; only their number counts.
 hypothesis_settings.register_profile(
@@ -28,8 +28,8 @@ hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sitemaps_
 @pytest.fixture(autouse=True)
 def _nothing_kept(settings: Any) -> None:
     cache.clear()
-    serving._resting.clear()
-    serving._patient.clear()
+    cached._resting.clear()
+    cached._patient.clear()
     crawlers.visits = crawlers.Visits()
     settings.STORAGES = dict(settings.STORAGES)  # Assigning builds the storages anew, those in memory empty.
 

@@ -8,12 +8,17 @@ from typing import Any
 
 from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
+from django.utils import timezone
 
 from sitemaps_plus import ModelSitemap
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.protocol.addresses import Origin
+from sitemaps_plus.protocol.addresses import Origin, Scope
+from sitemaps_plus.protocol.entries import Cleaner
+from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.writer import XHTML, Tally, write_urlset
 from sitemaps_plus.render.pages import Document
+from sitemaps_plus.render.renderer import url_info_group
 from testapp.models import Product
 
 SITE = SiteOrigin(id=1, origin=Origin.parse("https://example.com"))
@@ -67,3 +72,19 @@ def put_template(settings: Any, folder: Path, name: str, text: str, **engine: An
     # Assigning makes the engine anew, which keeps templates.
     backend = "django.template.backends.django.DjangoTemplates"
     settings.TEMPLATES = [{"BACKEND": backend, "DIRS": [folder], "APP_DIRS": True, **engine}]
+
+
+def made_cleaner() -> Cleaner:
+    return Cleaner(
+        scope=Scope(origin=Origin.parse("https://example.com")),
+        tz=timezone.get_default_timezone(),
+        now=timezone.now(),
+        report=Report("urlset"),
+    )
+
+
+def written(urlset: list[dict[str, Any]]) -> bytes:
+    cleaner = made_cleaner()
+    groups = [group for info in urlset if (group := url_info_group(info, 1, cleaner))]
+    pieces = write_urlset(groups, prefixes={"xhtml": XHTML}, report=Report("urlset"), tally=Tally(), as_given=True)
+    return b"".join(pieces)

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 import sitemaps_plus
-from sitemaps_plus import conf, crawlers, errors, urls, values
+from sitemaps_plus import conf, errors, urls, values
 from sitemaps_plus.declare import hooks, sitemaps, url_for
 from sitemaps_plus.declare.registry import Registry
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.protocol import entries
+from sitemaps_plus.serve import crawlers
 from sitemaps_plus.templatetags import sitemaps_plus as tags
 
 PACKAGE = Path(sitemaps_plus.__file__).parent

@@ -19,9 +19,8 @@ from django.dispatch import Signal
 from django.test import Client
 
 from samples import SITE, Products, make_products, paths, put_template, section_of, text_of
-from sitemaps_plus import NewsSitemap, Sitemap, register, signals
+from sitemaps_plus import NewsSitemap, Sitemap, register, registry, signals
 from sitemaps_plus.build import build
-from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import PageEmpty, StrictError
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.reports import KEPT, Problem, Report

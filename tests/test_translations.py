@@ -24,10 +24,9 @@ from django.utils import timezone, translation
 import sitemaps_plus
 from factories import ProductFactory
 from samples import Products
-from sitemaps_plus import Image, register
+from sitemaps_plus import Image, register, registry
 from sitemaps_plus.build import build
-from sitemaps_plus.declare import registry
-from sitemaps_plus.executors import local
+from sitemaps_plus.build.start import local
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.templatetags.sitemaps_plus_admin import ago, since
 
@@ -155,7 +154,8 @@ def test_the_catalogue_has_every_text_of_the_sources(tmp_path, monkeypatch):
     call_command("makemessages", locale=["de"], no_location=True, no_obsolete=True, verbosity=0)
 
     _, *fresh = read_po(copy / "locale" / "de" / "LC_MESSAGES" / "django.po")
-    assert [(one.msgid, one.plural) for one in fresh] == [(one.msgid, one.plural) for one in MESSAGES]
+    # In any order: a text that moves to another module is the same text.
+    assert sorted((one.msgid, one.plural) for one in fresh) == sorted((one.msgid, one.plural) for one in MESSAGES)
 
 
 def test_scripts_have_no_texts():

@@ -18,8 +18,7 @@ from django.utils import timezone, translation
 from django.utils.http import http_date
 
 from samples import DAY, SITE, make_products, paths, section_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, UrlFor, register
-from sitemaps_plus.declare import registry
+from sitemaps_plus import ModelSitemap, NewsSitemap, UrlFor, register, registry
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.render.pages import render_page
@@ -649,7 +648,7 @@ def test_a_page_that_does_not_exist_is_neither_rendered_nor_kept(
 ) -> None:
     make_products(2)
     client.get(PAGE)
-    monkeypatch.setattr("sitemaps_plus.sources.render_planned", lambda *_args, **_options: pytest.fail("rendered"))
+    monkeypatch.setattr("sitemaps_plus.serve.live.render_planned", lambda *_args, **_options: pytest.fail("rendered"))
     before = set(caches["default"]._cache)
 
     assert client.get(f"/sitemap-products-{number}.xml").status_code == 404

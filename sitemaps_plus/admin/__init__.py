@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from sitemaps_plus.admin.builds import BuildAdmin
-from sitemaps_plus.admin.status import StatusAdmin
+from sitemaps_plus.admin.status_page import StatusAdmin
 from sitemaps_plus.models import Build, SitemapPage
 
 __all__ = ["BuildAdmin", "StatusAdmin"]

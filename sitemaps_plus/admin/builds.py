@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sitemaps_plus import dashboard
+from sitemaps_plus.admin import panels
 from sitemaps_plus.models import Build
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class BuildAdmin(ReadOnly, _Base):
     @admin.display(description=gettext_lazy("time"))
     def took(self, build: Build) -> str:
         """Return how long it took."""
-        seconds = dashboard.seconds_of(build)
+        seconds = panels.seconds_of(build)
         # In one line, however narrow its column is.
-        return "" if seconds is None else dashboard.duration(seconds).replace(" ", "\u00a0")
+        return "" if seconds is None else panels.duration(seconds).replace(" ", "\u00a0")
 
     @admin.display(description=gettext_lazy("errors"))
     def what_failed(self, build: Build) -> SafeString:
@@ -82,7 +82,7 @@ class BuildAdmin(ReadOnly, _Base):
                 one.get("label", ""),
                 one.get("error")
                 or _("URLs: %(urls)s, pages: %(pages)s, rendered: %(rendered)s, rows left out: %(left_out)s")
-                % {name: dashboard.number(one.get(name) or 0) for name in ("urls", "pages", "rendered", "left_out")},
+                % {name: panels.number(one.get(name) or 0) for name in ("urls", "pages", "rendered", "left_out")},
             )
             for one in build.sections
         )

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from django.core.cache import caches
 from django.core.cache.backends.db import BaseDatabaseCache
+from django.core.cache.backends.dummy import DummyCache
+from django.core.cache.backends.locmem import LocMemCache
 from django.core.signals import setting_changed
 from django.dispatch import receiver
 
@@ -308,3 +310,8 @@ def _is_ours(value: Any) -> bool:
         and all(0 <= value[name] <= LARGEST for name in ("size", "packed"))
         and all(_FIRST <= (value[name] or 0.0) <= _LAST for name in ("changed_at", "checked_at", "rendered_at"))
     )
+
+
+def is_for_one_process() -> bool:
+    """Return whether what one process puts into the cache is of no use to any other."""
+    return isinstance(caches[get_settings().CACHE], LocMemCache | DummyCache)

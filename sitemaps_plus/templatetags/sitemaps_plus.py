@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from sitemaps_plus import head
 from sitemaps_plus.declare.items import key_of
 from sitemaps_plus.declare.languages import hreflang_of
 from sitemaps_plus.errors import InvalidEntry, SitemapError, shown
@@ -24,6 +23,7 @@ from sitemaps_plus.protocol.text import format_priority
 from sitemaps_plus.protocol.writer import link_elements, namespaces
 from sitemaps_plus.render.own_template import Url, UrlSet
 from sitemaps_plus.render.renderer import url_info_links
+from sitemaps_plus.serve import head
 from sitemaps_plus.values.media import extras, url_prefixes
 
 register = template.Library()

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import npgettext_lazy
 
 from sitemaps_plus.plan.validators import moment
-from sitemaps_plus.reading import Media
+from sitemaps_plus.watch.entries import Media
 
 register = template.Library()
 

@@ -17,8 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
 from samples import DAY, SITE, make_products, paths, put_template, section_of, text_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap, register
-from sitemaps_plus.declare import registry
+from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap, register, registry
 from sitemaps_plus.errors import (
     InvalidSitemap,
     PageFull,

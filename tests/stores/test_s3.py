@@ -27,9 +27,8 @@ from storages.backends.s3 import S3Storage
 
 from clock import Clock
 from samples import DAY, Products, make_products, paths
-from sitemaps_plus import register
+from sitemaps_plus import register, registry
 from sitemaps_plus.build import build
-from sitemaps_plus.declare import registry
 from sitemaps_plus.stores.files import FileStore, get_store
 from sitemaps_plus.stores.s3 import SitemapS3Storage
 from testapp.models import Product

@@ -10,9 +10,8 @@ import pytest
 
 from built import BuiltSet
 from samples import DAY, Products, make_products
-from sitemaps_plus import register
+from sitemaps_plus import register, registry
 from sitemaps_plus.build import build
-from sitemaps_plus.declare import registry
 from sitemaps_plus.stores.files import get_store
 from sitemaps_plus.stores.staging import Staging, stage
 from testapp.models import Product

@@ -8,9 +8,8 @@ import pytest
 
 from built import BuiltSet
 from samples import Products, make_products, put_template, section_of
-from sitemaps_plus import register
+from sitemaps_plus import register, registry
 from sitemaps_plus.build import build
-from sitemaps_plus.declare import registry
 from sitemaps_plus.errors import InvalidDocument
 from sitemaps_plus.validation import documents
 from sitemaps_plus.validation.documents import check_document

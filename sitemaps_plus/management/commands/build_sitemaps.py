@@ -15,16 +15,18 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, DjangoHelpFormatter
 
-from sitemaps_plus.build import build
+from sitemaps_plus.build.examination import Due, examine
+from sitemaps_plus.build.results import LOCKED, BuildResult, SectionResult
+from sitemaps_plus.build.run import build
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import SitemapError
-from sitemaps_plus.examination import Due, examine
 from sitemaps_plus.models import Build as BuildModel
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.monitoring import Alarm, Overview, missing_tables, overview
-from sitemaps_plus.results import LOCKED, BuildResult, SectionResult
-from sitemaps_plus.status import SectionStatus
-from sitemaps_plus.warming import is_for_one_process
+from sitemaps_plus.plan.sites import chosen_sites
+from sitemaps_plus.serve.cached import warm
+from sitemaps_plus.stores.cache import is_for_one_process
+from sitemaps_plus.watch.alarms import Alarm, Overview, missing_tables, overview
+from sitemaps_plus.watch.status import SectionStatus
 
 _BAR = 24
 
@@ -165,13 +167,14 @@ class Command(BaseCommand):
                 strict=options["strict"],
                 progress=self._progress if shows else self._waiting(options["verbosity"]),
                 workers=options["workers"],
-                warm_cache=options["warm_cache"],
                 allow_shrink=options["allow_shrink"],
                 prune=options["prune"],
                 if_locked=options["if_locked"],
                 started_by=options["started_by"] or _who(),
                 is_stopped=lambda: bool(caught),
             )
+            if options["warm_cache"] and not result.is_stopped:
+                result.errors += _warm(result, options["sites"])
         if shows:
             self._draw("\r\033[K")
         if options["json"]:
@@ -330,6 +333,17 @@ def _workers(text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise ArgumentTypeError(f'{text!r} is no number of processes: give 1 or more, or "auto" for one on each core.')
     return int(text)
+
+
+def _warm(result: BuildResult, names: Sequence[str]) -> list[str]:
+    """Put what was built into the cache of live pages, and return what failed."""
+    errors = []
+    for site in chosen_sites(names, lambda _: None):
+        built = [section for section in result.sections if section.site == site.domain]
+        if built:
+            pages = {section.label: section.numbers for section in built if section.urls and not section.error}
+            errors += warm(site, pages)
+    return errors
 
 
 def _count(number: int, what: str) -> str:

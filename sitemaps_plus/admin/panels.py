@@ -1,0 +1,381 @@
+"""Turn what is known of the sites into what the status page shows: words, bars, links and charts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.template.defaultfilters import filesizeformat
+from django.utils import formats
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from sitemaps_plus.admin.charts import Chart
+from sitemaps_plus.models import Build, SitemapPage
+from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.serve.crawlers import CrawlerSummary
+from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
+from sitemaps_plus.watch.status import SHOWN_PROBLEMS, Fullest, SectionStatus, currency_of
+
+_PROGRESS = re.compile(r"(?P<done>[\d,]+) / (?P<known>[\d,]+)$")
+
+_NAMED = 5
+"""Rows left out of a section that the page of all sites names."""
+
+Link = Callable[..., str]
+"""Called with the name of a view and its arguments; returns its address, "" where there is none."""
+
+ObjectLink = Callable[[Section | None, str], str]
+"""Called with a section and the key of a row; returns the address of the row in the admin, "" where there is none."""
+
+
+class Bar(NamedTuple):
+    """How full something is."""
+
+    label: str
+    """For those who do not see the bar."""
+    value: int
+    limit: int
+    text: str
+
+
+class Progress(NamedTuple):
+    """How far a build is."""
+
+    text: str
+    done: int
+    known: int
+    """0 where nobody knows."""
+
+
+class ShownAlarm(NamedTuple):
+    """An alarm, and what it is about."""
+
+    level: str
+    word: str
+    where: str
+    link: str
+    text: str
+    remedy: str
+
+
+class LeftOut(NamedTuple):
+    """A row that is not listed, or of which a part is not."""
+
+    label: str
+    page: int
+    key: str
+    link: str
+    hook: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionRow:
+    """One section in the table of its site."""
+
+    status: SectionStatus
+    alarms: list[Alarm]
+    link: str
+    build_link: str
+    """Of the last build that was about the section, in the history."""
+    visits: Sequence[CrawlerSummary] = ()
+    """The last visit of each crawler."""
+
+    @property
+    def urls(self) -> str:
+        """How many URLs, in words where that is not exact."""
+        if self.status.checked_at is None and not self.status.urls:
+            return _("not counted yet")
+        shown = number(self.status.urls)
+        return _("about %(count)s") % {"count": shown} if self.status.is_estimated else shown
+
+    @property
+    def pages(self) -> str:
+        """How many pages."""
+        return number(self.status.pages)
+
+    @property
+    def bytes(self) -> str:
+        """The size, with its unit."""
+        return filesizeformat(self.status.bytes) if self.status.bytes else "-"
+
+    @property
+    def bars(self) -> list[Bar]:
+        """The fullest page against both limits."""
+        by_urls, by_bytes = self.status.fullest_by_urls, self.status.fullest_by_bytes
+        bars = [_bar(_("URLs"), by_urls, number)] if by_urls else []
+        return bars + ([_bar(_("Size"), by_bytes, filesizeformat)] if by_bytes and by_bytes.value else [])
+
+    @property
+    def level(self) -> str:
+        """The worst of what is wrong: ``error``, ``warning`` or ``good``."""
+        return min((alarm.level for alarm in self.alarms), default="good")
+
+    @property
+    def mark(self) -> str:
+        """How many problems it has, in words; they are told above."""
+        count = len(self.alarms)
+        return ngettext("%(count)d problem", "%(count)d problems", count) % {"count": count} if count else ""
+
+    @property
+    def left_out(self) -> str:
+        """How many rows are not listed, and how many parts of others."""
+        rows, parts = self.status.left_out, self.status.dropped
+        if not parts:
+            return number(rows)
+        shown = ngettext("%(rows)s, and %(parts)s part", "%(rows)s, and %(parts)s parts", parts)
+        return shown % {"rows": number(rows), "parts": number(parts)}
+
+    @property
+    def state(self) -> str:
+        """Whether built files are as the rows are."""
+        return state_text(self.status)
+
+    @property
+    def path(self) -> str:
+        """How rows are read, and why."""
+        if self.status.path == "object" and self.status.decided_by:
+            return _("objects, for %(hook)s") % {"hook": self.status.decided_by}
+        return {"row": _("columns"), "object": _("objects")}.get(self.status.path, "")
+
+    @property
+    def outcome(self) -> str:
+        """What became of the section in its last build."""
+        outcome = self.status.outcome
+        if not outcome:
+            return ""
+        if outcome.get("held_back"):
+            return _("held back")
+        return _("failed") if outcome.get("error") else _("done")
+
+    @property
+    def outcome_at(self) -> datetime | None:
+        """When that build began."""
+        return self.status.build.started_at if self.status.build else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitePanel:
+    """One site on the status page."""
+
+    overview: SiteOverview
+    rows: list[SectionRow]
+    left_out: list[LeftOut]
+    charts: list[Chart]
+    visits: Sequence[CrawlerSummary] = ()
+    """The last visit of each crawler to the index of the site."""
+    is_starting: bool = False
+    """Whether a build was asked for that has not said anything yet."""
+
+    @property
+    def id(self) -> int:
+        """Id of the site."""
+        return self.overview.status.site.id
+
+    @property
+    def domain(self) -> str:
+        """Host of the site."""
+        return self.overview.status.site.domain
+
+    @property
+    def running(self) -> Build | None:
+        """The build that runs now."""
+        return self.overview.status.running
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far that is."""
+        return progress_of(self.running) if self.running else None
+
+    @property
+    def summary(self) -> str:
+        """How much the site has, in a sentence."""
+        urls, sections = self.overview.status.urls, len(self.rows)
+        return _("%(urls)s in %(sections)s.") % {
+            "urls": ngettext("%(count)s URL", "%(count)s URLs", urls) % {"count": number(urls)},
+            # Translators: it stands behind "in".
+            "sections": ngettext("%(count)s section", "%(count)s sections", sections) % {"count": number(sections)},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRow:
+    """One page in the table of its section."""
+
+    record: SitemapPage
+    link: str
+    state: str
+    bars: list[Bar] = field(default_factory=list)
+
+
+def shown_alarms(known: Overview, link: Link) -> list[ShownAlarm]:
+    """Return what is wrong anywhere, errors first."""
+    found = [_alarm(alarm, "", "") for alarm in known.alarms]
+    for site in known.sites:
+        labels = {section.label for section in site.status.sections}
+        for alarm in site.alarms:
+            place = link("section", site.status.site.id, alarm.label) if alarm.label in labels else ""
+            domain = site.status.site.domain
+            found.append(_alarm(alarm, f"{domain}: {alarm.label}" if alarm.label else domain, place))
+    return sorted(found, key=lambda one: one.level)
+
+
+def section_alarms(site: SiteOverview, label: str) -> list[ShownAlarm]:
+    """Return what is wrong with one section."""
+    return [_alarm(alarm, "", "") for alarm in site.alarms if alarm.label == label]
+
+
+def site_panel(
+    overview: SiteOverview,
+    link: Link,
+    object_link: ObjectLink,
+    *,
+    is_starting: bool,
+    visits: Mapping[str, Sequence[CrawlerSummary]] | None = None,
+) -> SitePanel:
+    """Return what the page shows of a site; `visits` are those of crawlers, by section."""
+    status = overview.status
+    rows = [
+        SectionRow(
+            status=one,
+            alarms=[alarm for alarm in overview.alarms if alarm.label == one.label],
+            link=link("section", status.site.id, one.label),
+            build_link=link("history", one.build.pk) if one.build else "",
+            visits=(visits or {}).get(one.label, ()),
+        )
+        for one in status.sections
+    ]
+    return SitePanel(
+        overview=overview,
+        rows=rows,
+        left_out=[row for one in status.sections for row in left_out_rows(one, object_link, most=_NAMED)],
+        charts=_site_charts(status.builds, f"site-{status.site.id}"),
+        visits=(visits or {}).get("", ()),
+        is_starting=is_starting,
+    )
+
+
+def left_out_rows(status: SectionStatus, object_link: ObjectLink, *, most: int = SHOWN_PROBLEMS) -> Iterator[LeftOut]:
+    """Yield the rows that a section does not show whole."""
+    for one in status.problems[:most]:
+        link = object_link(status.section, one.key)
+        yield LeftOut(status.label, one.page, one.key, link, one.hook, one.reason)
+
+
+def problems_of(record: SitemapPage, section: Section | None, object_link: ObjectLink) -> Iterator[LeftOut]:
+    """Yield the rows that a page does not show whole."""
+    for key, hook, _code, reason in record.problems:
+        yield LeftOut(record.label, record.number, key, object_link(section, key), hook, reason)
+
+
+def page_rows(section: Section, records: Iterable[SitemapPage], link: Link) -> list[PageRow]:
+    """Return what the table of a section shows of its pages."""
+    is_current = currency_of(section)
+    rows = []
+    for record in records:
+        urls = Fullest(record.number, record.urls or record.rows or 0, section.urls_limit)
+        size = Fullest(record.number, record.bytes or 0, section.profile.max_bytes)
+        built = _("current") if is_current(record) else _("stale")
+        rows.append(
+            PageRow(
+                record=record,
+                link=link("page", record.site, record.label, record.number),
+                state=built if record.built_at else _("never built"),
+                bars=[_bar(_("URLs"), urls, number), _bar(_("Size"), size, filesizeformat)],
+            )
+        )
+    return rows
+
+
+def state_text(status: SectionStatus) -> str:
+    """Return the freshness of a section in words."""
+    return {
+        "current": _("current"),
+        "stale": ngettext("%(count)s page is stale", "%(count)s pages are stale", status.stale_pages)
+        % {"count": number(status.stale_pages)},
+        "never built": _("never built"),
+        "live": _("made when asked for"),
+        "empty": _("no URLs"),
+    }.get(status.state, _("unknown"))
+
+
+def section_charts(builds: Sequence[Build], label: str) -> list[Chart]:
+    """Return the charts of a section over the builds that were about it."""
+    found = [outcome for build in reversed(builds) if (outcome := _outcome(build, label))]
+    series = (
+        ("urls", _("URLs"), number, "line"),
+        ("bytes", _("Size"), filesizeformat, "line"),
+        ("rendered", _("Pages rendered"), number, "bars"),
+    )
+    return [
+        Chart(name=name, title=title, values=[one.get(name) for one in found], show=show, kind=kind)  # type: ignore[arg-type]
+        for name, title, show, kind in series
+    ]
+
+
+def progress_of(build: Build) -> Progress:
+    """Return how far a build is."""
+    found = _PROGRESS.search(build.progress)
+    if not found:
+        return Progress(build.progress or _("It has begun."), 0, 0)
+    done, known = (int(found[name].replace(",", "")) for name in ("done", "known"))
+    return Progress(build.progress, done, known)
+
+
+def number(value: float) -> str:
+    """Return a whole number as the language now active writes it."""
+    return formats.number_format(round(value), force_grouping=True)
+
+
+def duration(value: float) -> str:
+    """Return seconds as text."""
+    if value < 120:
+        digits = 1 if value < 10 else 0
+        # Rounded here: what has too many digits is cut off.
+        return _("%(count)s s") % {"count": formats.number_format(round(value, digits), digits)}
+    if value < 7200:
+        return _("%(count)s min") % {"count": number(value / 60)}
+    return _("%(count)s h") % {"count": number(value / 3600)}
+
+
+def seconds_of(build: Build) -> float | None:
+    """Return how long a build took; None where it runs, or died."""
+    if not build.ended_at or build.result == Build.Result.LOST:
+        return None
+    return max(0.0, (build.ended_at - build.started_at).total_seconds())
+
+
+def _site_charts(builds: Sequence[Build], name: str) -> list[Chart]:
+    # A build of some sections has only their numbers.
+    whole = [build for build in reversed(builds) if build.ended_at and not build.labels]
+    return [
+        Chart(name=f"{name}-urls", title=_("URLs"), values=[build.urls for build in whole], show=number),
+        Chart(name=f"{name}-bytes", title=_("Size"), values=[build.bytes for build in whole], show=filesizeformat),
+        Chart(
+            name=f"{name}-seconds",
+            title=_("Time of a build"),
+            values=[seconds_of(build) for build in whole],
+            show=duration,
+            kind="bars",
+        ),
+    ]
+
+
+def _outcome(build: Build, label: str) -> dict[str, Any] | None:
+    return next((one for one in build.sections if one.get("label") == label), None)
+
+
+def _alarm(alarm: Alarm, where: str, link: str) -> ShownAlarm:
+    word = _("Error") if alarm.level == "error" else _("Warning")
+    return ShownAlarm(alarm.level, word, where, link, alarm.text, alarm.remedy)
+
+
+def _bar(label: str, fullest: Fullest, show: Callable[[int], str]) -> Bar:
+    text = _("%(value)s of %(limit)s") % {"value": show(fullest.value), "limit": show(fullest.limit)}
+    return Bar(
+        _("%(what)s of page %(number)s") % {"what": label, "number": fullest.number}, fullest.value, fullest.limit, text
+    )

@@ -1,0 +1,121 @@
+"""Keep the pages of one section together while they are rendered: each of the newest plan that is due, once."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+
+from sitemaps_plus.build.due import Reason
+from sitemaps_plus.build.executors.workers import Outcome
+from sitemaps_plus.errors import PageFull
+from sitemaps_plus.plan.pages import Page, Plan
+from sitemaps_plus.plan.planner import record_rendering
+from sitemaps_plus.protocol.reports import KEPT, Report
+from sitemaps_plus.render.pages import MOST_SPLITS, does_not_fit, split_page
+
+_MOST_PROBLEMS = 100 * KEPT
+
+
+class Assembly:
+    """The pages of a section on their way.
+
+    What was rendered counts while the newest plan has the same rows under that number. Only here a plan changes: who
+    renders says that a page is full, and it is split when that is heard.
+    """
+
+    def __init__(self, plan: Plan, why_due: Callable[[Plan, Page], Reason | None]) -> None:
+        self.outcomes: dict[int, Outcome] = {}
+        self.error: Exception | None = None
+        """Of the pages that failed, the first one's; nothing is handed out any more."""
+        self._why_due = why_due
+        self._failed: Page | None = None
+        self._rendered: dict[int, Page] = {}
+        self._out: set[int] = set()
+        self._splits: Counter[int] = Counter()
+        self._problems = 0
+        self._follow(plan)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a page waits or is being rendered."""
+        return bool(self._out or (self._waiting and not self.error))
+
+    @property
+    def known(self) -> int:
+        """How many pages there are to render, as far as that is known."""
+        return len(self.outcomes) + len(self._out) + len(self._waiting)
+
+    def hand_out(self) -> Page | None:
+        """Return the next page to render."""
+        if self.error or not self._waiting:
+            return None
+        page = self._waiting.popleft()
+        self._out.add(page.number)
+        return page
+
+    def take(self, page: Page, outcome: Outcome) -> bool:
+        """Take what came of a page, and return whether it counts."""
+        self._out.remove(page.number)
+        if not self._is_planned(page):
+            # Another process cut it meanwhile: these are not its rows.
+            self._follow(self.plan)
+        elif outcome.error:
+            self._fail(page, outcome.error)
+        elif outcome.full:
+            self._split(page, PageFull(outcome.full[0], split_at=outcome.full[1]))
+        else:
+            self._keep(page, outcome)
+            return True
+        return False
+
+    def settle(self, report: Report) -> Iterator[Outcome]:
+        """Yield what came of the pages in the order of their rows, up to one that failed, and record what was found."""
+        section = self.plan.section
+        for page in self.plan.pages:
+            if self._failed and page.number == self._failed.number:
+                return
+            outcome = self.outcomes.get(page.number)
+            if outcome is None or not self._is_planned(self._rendered[page.number]):
+                continue
+            report.merge(outcome.report)
+            # What the planner has seen change since is another content.
+            if outcome.found and page.record.validator == self._rendered[page.number].record.validator:
+                record_rendering(section, page, **outcome.found)
+            yield outcome
+
+    def _follow(self, plan: Plan) -> None:
+        self.plan = plan
+        self._ranges = {page.number: (page.start, page.end) for page in plan.pages}
+        for number, page in list(self._rendered.items()):
+            if not self._is_planned(page):
+                del self._rendered[number], self.outcomes[number]
+        self._waiting = deque(
+            page
+            for page in plan.pages
+            if page.number not in self._out | self.outcomes.keys() and self._why_due(plan, page)
+        )
+
+    def _is_planned(self, page: Page) -> bool:
+        return self._ranges.get(page.number) == (page.start, page.end)
+
+    def _keep(self, page: Page, outcome: Outcome) -> None:
+        self._rendered[page.number], self.outcomes[page.number] = page, outcome
+        self._problems += len(outcome.report.problems)
+        if self._problems > _MOST_PROBLEMS:
+            # The result shows the first few, and pages come nearly in their order.
+            outcome.report.problems.clear()
+
+    def _fail(self, page: Page, error: Exception) -> None:
+        order = list(self._ranges)
+        if self._failed is None or order.index(page.number) < order.index(self._failed.number):
+            self._failed, self.error = page, error
+
+    def _split(self, page: Page, full: PageFull) -> None:
+        self._splits[page.number] += 1
+        section = self.plan.section
+        try:
+            if self._splits[page.number] > MOST_SPLITS:
+                raise does_not_fit(section, page.number)
+            self._follow(split_page(section, page.number, full))
+        except Exception as error:
+            self._fail(page, error)

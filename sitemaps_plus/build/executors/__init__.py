@@ -1,0 +1,1 @@
+"""Who renders the pages of a build."""

@@ -1,0 +1,415 @@
+"""Make rendered pages the ones that crawlers get, in an order that leaves a whole set wherever it breaks off."""
+
+from __future__ import annotations
+
+import re
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from xml.etree import ElementTree as ET
+
+from django.urls import get_script_prefix
+
+from sitemaps_plus.build.executors.workers import Outcome
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.declare.registry import registry
+from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override
+from sitemaps_plus.plan.pages import Page, Plan, stored_plan
+from sitemaps_plus.plan.planner import record_publishing
+from sitemaps_plus.plan.sections import get_section
+from sitemaps_plus.plan.sites import SiteOrigin
+from sitemaps_plus.protocol.writer import IndexItem
+from sitemaps_plus.render.pages import Document, base_of, directory, lastmod_of, list_pages, make_index, public_url
+from sitemaps_plus.stores.files import FileStore, page_name, site_directory
+from sitemaps_plus.stores.manifest import Manifest, ManifestFile, PageEntry, SectionEntry
+from sitemaps_plus.stores.packing import formats, make_format
+from sitemaps_plus.stores.staging import Staging
+
+_PAGE = re.compile(r"sitemap-(?P<label>.+)-(?P<number>\d+)\.(?P<form>xml\.gz|xml|txt\.gz)")
+
+Pause = Callable[[], None]
+"""Called before each page is replaced; raises where the build has to end there."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Ready:
+    """The pages of a section, ready to be published."""
+
+    plan: Plan
+    pages: Sequence[Page]
+    """Those that will be listed, in their order."""
+    outcomes: dict[int, Outcome]
+    """Of the pages that were rendered; all others stay as they are published."""
+    staging: Staging
+    rows: str
+    began: datetime
+
+
+@dataclass(slots=True, kw_only=True)
+class PublishedSet:
+    """The built files of one site."""
+
+    site: SiteOrigin
+    store: FileStore
+    file: ManifestFile
+    manifest: Manifest
+    names: set[str] | None
+    """Of the files that are there; None where the storage cannot tell."""
+    is_verified: bool = False
+    """Whether the files are read as well, so that a damaged one is replaced; else the manifest is believed."""
+    changed: dict[str, None] = field(default_factory=dict)
+    """URLs whose content this build has changed."""
+    removed: dict[str, None] = field(default_factory=dict)
+    """URLs that the index lists no more."""
+    _announced: dict[str, str] = field(default_factory=dict)
+    """The digests of indexes that are about to be replaced, and have not been yet."""
+
+    @classmethod
+    def open(cls, site: SiteOrigin, store: FileStore, *, is_ours: bool = True) -> PublishedSet:
+        """Return what is published; raise SitemapError where that is the set of another origin.
+
+        Where it `is_ours`, as nobody else builds it, what a killed build has left behind is cleared up.
+        """
+        host = site_directory(site.domain)
+        if is_ours:
+            store.sweep(host)
+        file = ManifestFile(store, host)
+        origin = f"{site.origin}{get_script_prefix()}".rstrip("/")
+        manifest = file.read() or Manifest(origin=origin)
+        if manifest.origin != origin:
+            raise SitemapError(
+                f"The set in {store.where(host)} is that of {manifest.origin}, and this build is for {origin}: one "
+                "would replace the other. Give this project a storage of its own (STORAGE), or, if the site has moved, "
+                f"remove {file.where} and build again."
+            )
+        found = cls(site=site, store=store, file=file, manifest=manifest, names=store.list(host))
+        for label, section in manifest.sections.items():
+            for number, page in list(section.pages.items()):
+                if found.names is not None and page_name(label, number) not in found.names:
+                    # Somebody has removed it, and no index may name it.
+                    del section.pages[number]
+                elif not found._has_all_formats(label, number, page):
+                    page.formats = []
+        return found
+
+    @property
+    def unregistered(self) -> dict[str, int]:
+        """The sections that are published and not registered any more, and how many URLs each has."""
+        return {label: section.urls for label, section in self.manifest.sections.items() if label not in registry}
+
+    def missing_indexes(self) -> Iterator[str]:
+        """Yield the files of published indexes that are not there, as far as the storage can tell."""
+        for name in self.manifest.indexes:
+            yield from (file for file in (f"{name}.xml", f"{name}.xml.gz") if file not in (self.names or {file}))
+
+    def listed_files(self, label: str, number: int) -> list[str]:
+        """Return the names of the files of a page."""
+        return self._file_names(label, number, formats())
+
+    def publish(self, ready: Ready, pause: Pause) -> int:
+        """Publish a section: new pages, an index that has them, pages that may have given rows to them, the index.
+
+        Return how many pages were replaced. What breaks off has changed some pages and lost no row: the next build
+        completes it.
+        """
+        label = ready.plan.section.label
+        known = self.manifest.section(label)
+        entries = self._entries(ready, known)
+        if self.is_verified:
+            self._doubt_damaged(ready, known)
+        changed = [page for page in ready.pages if known.digest(page.number) != entries[page.number].digest]
+        doubted = {page.number for page in changed if not known.digest(page.number)}
+        # Before anything is published: a template of the project may fail, and a disk may have lost a page.
+        index = self._index_of(ready, entries)
+        for page in changed:
+            self._staged(ready, page)
+        new = [page for page in changed if page.number not in known.pages]
+        # Rows go up a page where one came before them, and down where one went: who takes them is replaced first.
+        old = [page for page in changed if page.number in known.pages]
+        is_growing = sum(page.urls for page in entries.values()) >= known.urls
+        old = old[::-1] if is_growing or ready.plan.section.paged_by == "key" else old
+        # A build that broke off may have left one that lacks a page which others have given rows to.
+        is_lacking = bool(new) or self._is_doubted(f"sitemap-{label}") or self._is_doubted("sitemap")
+        if changed:
+            self._announce(label, old)
+        for page in reversed(new):
+            self._replace(ready, page, pause, is_doubted=page.number in doubted)
+        if label in self.manifest.sections and new:
+            # Known from here on, whatever comes: a later index of the site is made of what is known.
+            known.pages.update({page.number: entries[page.number] for page in new})
+            self.file.write(self.manifest)
+        if is_lacking and old:
+            # Before a page gives up its rows, the page that has them now can be found.
+            here = {**entries, **{page.number: known.pages[page.number] for page in old}}
+            both = SectionEntry(pages={**known.pages, **here}, base=base_of(ready.plan.section))
+            self._publish_index(f"sitemap-{label}", make_index(self._items(label, both)))
+            self._publish_index("sitemap", make_index(self._all_items({label: both})))
+        for page in old:
+            self._replace(ready, page, pause, is_doubted=page.number in doubted)
+            known.pages[page.number] = entries[page.number]
+        self._retire(label, known, known.pages.keys() - entries.keys())
+        self.manifest.sections[label] = SectionEntry(pages=entries, rows=ready.rows, base=base_of(ready.plan.section))
+        for page in ready.pages:
+            if page.number in ready.outcomes:
+                record_publishing(page, entries[page.number].digest, ready.began, ready.outcomes[page.number].report)
+        self._publish_index(f"sitemap-{label}", index)
+        self.file.write(self.manifest)
+        for number in ready.outcomes:
+            # Where they wait in a storage that cannot list them, nobody else finds them again.
+            ready.staging.remove(page_name(label, number))
+        return len(changed)
+
+    def finish(self, *, prune: bool, keeps_unregistered: bool = False) -> str | None:
+        """Publish the index of the site, remove what no index has listed for long, and return where the index is."""
+        for label in () if keeps_unregistered else self.unregistered:
+            section = self.manifest.sections.pop(label)
+            self._retire(label, section, section.pages)
+            self._publish_index(f"sitemap-{label}", None)
+        items = list(self._all_items({}))
+        place = self._publish_index("sitemap", make_index(items) if items else None)
+        for label, section in self.manifest.sections.items():
+            if self.manifest.indexes.get(f"sitemap-{label}") == "":
+                # Of a build that broke off: it may list what is removed now.
+                self._publish_index(f"sitemap-{label}", self._index(label, section))
+        self._retire_unlisted()
+        self._remove_retired(0 if prune else get_settings().GRACE_PERIOD)
+        self.file.write(self.manifest)
+        return place
+
+    def stale_indexes(self, labels: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield the label of each index that is not what `finish` would leave, "" for that of the site, and why.
+
+        Of the pages it takes what is known: those that are due are another matter.
+        """
+        sections = {
+            label: replace(section, base=base_of(get_section(label, self.site)))
+            for label, section in self.manifest.sections.items()
+            if label in registry
+        }
+        for label in labels:
+            section = sections.get(label) or SectionEntry()
+            if not self._is_published(f"sitemap-{label}", self._index(label, section)):
+                yield label, self._why_stale(f"sitemap-{label}", "section")
+        for label in self.unregistered:
+            yield label, "the section is not registered any more"
+        items = list(self._all_items(sections))
+        if not self._is_published("sitemap", make_index(items) if items else None):
+            yield "", self._why_stale("sitemap", "site")
+
+    def _has_all_formats(self, label: str, number: int, page: PageEntry) -> bool:
+        if set(formats()) - set(page.formats):
+            return False
+        return self.names is None or self.names.issuperset(self.listed_files(label, number))
+
+    def _entries(self, ready: Ready, known: SectionEntry) -> dict[int, PageEntry]:
+        """Return what will be known of the pages."""
+        entries = {}
+        for page in ready.pages:
+            if page.number not in ready.outcomes:
+                entries[page.number] = known.pages[page.number]
+                continue
+            before, outcome = known.pages.get(page.number), ready.outcomes[page.number]
+            found = outcome.found
+            # A change that the page does not show is none for who reads it.
+            is_same = before is not None and before.digest == found["digest"]
+            entries[page.number] = PageEntry(
+                digest=found["digest"],
+                urls=found["urls"],
+                bytes=found["size"],
+                lastmod=before.lastmod if before and is_same else lastmod_of(page),
+                formats=list(formats()),
+                left_out=outcome.report.left_out,
+                dropped=outcome.report.dropped,
+                raised=outcome.report.raised,
+                shape=outcome.shape,
+            )
+        return entries
+
+    def _doubt_damaged(self, ready: Ready, known: SectionEntry) -> None:
+        """Take back what is known of pages whose files are not what was published."""
+        for page in ready.pages:
+            if page.number in ready.outcomes and known.digest(page.number):
+                data = self._staged(ready, page)
+                if self._is_damaged(self._page_files(ready, page, data)):
+                    known.pages[page.number].formats = []
+
+    def _page_files(self, ready: Ready, page: Page, data: bytes) -> dict[str, bytes]:
+        label = ready.plan.section.label
+        is_written = find_override(PAGE, label) is None
+        names = self.listed_files(label, page.number)
+        return {name: make_format(data, name, is_written=is_written) for name in names}
+
+    def _is_damaged(self, files: dict[str, bytes]) -> bool:
+        return not all(self.store.holds(self._path(name), data) for name, data in files.items())
+
+    def _announce(self, label: str, old: Iterable[Page]) -> None:
+        """Note that files are about to change: what a killed build has replaced is not taken for what was there."""
+        known = self.manifest.section(label)
+        for page in old:
+            known.pages[page.number].formats = []
+        for name in (f"sitemap-{label}", "sitemap"):
+            if digest := self.manifest.indexes.get(name):
+                self._announced[name] = digest
+                self.manifest.indexes[name] = ""
+        self.file.write(self.manifest)
+
+    def _replace(self, ready: Ready, page: Page, pause: Pause, *, is_doubted: bool) -> None:
+        pause()
+        label, base = ready.plan.section.label, base_of(ready.plan.section)
+        for name, data in self._page_files(ready, page, self._staged(ready, page)).items():
+            if self._publish_file(name, data, is_doubted=is_doubted):
+                # Also under the name that the index has: a web server may make the one of the other.
+                self.changed[f"{base}{name}"] = self.changed[f"{base}{self._listed_name(label, page.number)}"] = None
+
+    def _staged(self, ready: Ready, page: Page) -> bytes:
+        label = ready.plan.section.label
+        try:
+            data = ready.staging.read(page_name(label, page.number))
+        except FileNotFoundError:
+            data = b""
+        if zlib.crc32(data) != ready.outcomes[page.number].crc:
+            raise SitemapError(
+                f"Page {page.number} of the sitemap {label!r} did not survive in {ready.staging.place}, where it was "
+                "waiting to be published. Build again; if that does not help, set STAGING to another place."
+            )
+        return data
+
+    def _publish_file(self, name: str, data: bytes, *, is_doubted: bool) -> bool:
+        """Replace a file, and return whether it had other bytes; where that `is_doubted` it is read first."""
+        if is_doubted and (self.names is None or name in self.names) and self.store.holds(self._path(name), data):
+            return False
+        self.store.publish(self._path(name), data)
+        if self.names is not None:
+            self.names.add(name)
+        return True
+
+    def _publish_index(self, name: str, document: Document | None) -> str | None:
+        """Publish an index and return where it is; an index without sitemaps would be invalid, and is removed."""
+        if document is None:
+            for file in (f"{name}.xml.gz", f"{name}.xml"):
+                if self.store.has(self._path(file)):
+                    self.store.remove(self._path(file))
+                    self.removed[f"{self._base}{file}"] = None
+            self.manifest.indexes.pop(name, None)
+            return None
+        if self._announced.get(name):
+            # Nothing has happened to it since.
+            self.manifest.indexes[name] = self._announced.pop(name)
+        if not self._is_published(name, document):
+            # One of the two may be there.
+            is_doubted = self.manifest.indexes.get(name) in (None, "", document.digest)
+            if not is_doubted:
+                self.manifest.indexes[name] = ""
+            # What an index lists is known: the next one is made of what is known, and must not lose it.
+            self.file.write(self.manifest)
+            for file, data in _index_files(name, document).items():
+                if self._publish_file(file, data, is_doubted=is_doubted):
+                    self.changed[f"{self._base}{file}"] = None
+            self.manifest.indexes[name] = document.digest
+        return self.store.where(self._path(f"{name}.xml"))
+
+    def _is_doubted(self, name: str) -> bool:
+        """Return whether an earlier build was replacing an index when it broke off."""
+        return self.manifest.indexes.get(name) == "" and name not in self._announced
+
+    def _is_published(self, name: str, document: Document | None) -> bool:
+        if document is None:
+            return name not in self.manifest.indexes
+        is_published = self._is_there(name) and self.manifest.indexes.get(name) == document.digest
+        return is_published and not (self.is_verified and self._is_damaged(_index_files(name, document)))
+
+    def _why_stale(self, name: str, of: str) -> str:
+        is_there = self._is_there(name) and name in self.manifest.indexes
+        return f"the index of the {of} {'would list something else' if is_there else 'is missing'}"
+
+    def _is_there(self, name: str) -> bool:
+        return self.names is None or self.names.issuperset((f"{name}.xml.gz", f"{name}.xml"))
+
+    def _index_of(self, ready: Ready, entries: dict[int, PageEntry]) -> Document | None:
+        section = SectionEntry(pages=entries, base=base_of(ready.plan.section))
+        return self._index(ready.plan.section.label, section)
+
+    def _index(self, label: str, section: SectionEntry) -> Document | None:
+        return make_index(self._items(label, section)) if section.pages else None
+
+    def _items(self, label: str, section: SectionEntry) -> Iterator[IndexItem]:
+        for number, page in section.pages.items():
+            yield IndexItem(f"{section.base}{self._listed_name(label, number)}", page.lastmod)
+
+    def _all_items(self, others: dict[str, SectionEntry]) -> Iterator[IndexItem]:
+        """Yield what the index of the site lists, with `others` in place of what is known of those sections."""
+        for label in (*registry, *self.unregistered):
+            section = others.get(label) or self.manifest.sections.get(label)
+            if section is not None:
+                yield from self._items(label, section)
+            else:
+                yield from self._listed(label)
+
+    def _listed(self, label: str) -> Iterator[IndexItem]:
+        """Yield the pages of a section that the manifest does not know: somebody has removed it."""
+        document = self.store.read(self._path(f"sitemap-{label}.xml"))
+        if document is None:
+            return
+        if find_override(INDEX) is not None:
+            # What a template of the project wrote may be anything.
+            plan = stored_plan(get_section(label, self.site))
+            there = [page for page in plan.pages if self.store.has(self._path(page_name(label, page.number)))]
+            yield from list_pages(replace(plan, pages=there), public_url(self.site))
+            return
+        for element in ET.fromstring(document):  # noqa: S314 - written by an earlier build
+            found = {child.tag.rpartition("}")[2]: child.text or "" for child in element}
+            yield IndexItem(found["loc"], found.get("lastmod"))
+
+    def _retire(self, label: str, section: SectionEntry, numbers: Iterable[int]) -> None:
+        for number in sorted(numbers):
+            forms = dict.fromkeys([*formats(), *section.pages[number].formats])
+            for name in self._file_names(label, number, forms):
+                self.manifest.retired.setdefault(name, time.time())
+                self.removed[f"{section.base}{name}"] = None
+            self.removed[f"{section.base}{self._listed_name(label, number)}"] = None
+
+    def _retire_unlisted(self) -> None:
+        """Give the files of sections that are no page's, the rest of a killed build too, the same time."""
+        wanted = {
+            name
+            for label, section in self.manifest.sections.items()
+            for number in section.pages
+            for name in self.listed_files(label, number)
+        }
+        for name in wanted & self.manifest.retired.keys():
+            # It came back.
+            del self.manifest.retired[name]
+        for name in sorted((self.names or set()) - wanted):
+            match = _PAGE.fullmatch(name)
+            if match and match["label"] in self.manifest.sections:
+                self.manifest.retired.setdefault(name, time.time())
+
+    def _remove_retired(self, period: float) -> None:
+        now = time.time()
+        for name, since in list(self.manifest.retired.items()):
+            # A moment in the future was written by another clock.
+            self.manifest.retired[name] = min(since, now)
+            if since <= now - period or not period:
+                self.store.remove(self._path(name))
+                del self.manifest.retired[name]
+
+    def _file_names(self, label: str, number: int, forms: Iterable[str]) -> list[str]:
+        stem = page_name(label, number).removesuffix(".xml.gz")
+        return [f"{stem}.{form}" for form in forms]
+
+    def _path(self, name: str) -> str:
+        return f"{site_directory(self.site.domain)}/{name}"
+
+    def _listed_name(self, label: str, number: int) -> str:
+        return f"sitemap-{label}-{number}.{get_settings().EXTENSION}"
+
+    @property
+    def _base(self) -> str:
+        return public_url(self.site) or f"{self.site.origin}{directory()}"
+
+
+def _index_files(name: str, document: Document) -> dict[str, bytes]:
+    return {f"{name}.xml.gz": document.gzipped, f"{name}.xml": b"".join(document.chunks())}

@@ -1,0 +1,1 @@
+"""Answer a request, mostly without asking the database."""

@@ -1,0 +1,269 @@
+"""Say what is wrong with the sitemaps, and what to do about it: for people, and for a monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from django.db import DatabaseError, InterfaceError, OperationalError, ProgrammingError, connections, router
+from django.db.models import Model
+from django.utils import formats, timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from sitemaps_plus.declare.registry import registry
+from sitemaps_plus.errors import NoOrigin
+from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
+from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
+from sitemaps_plus.plan.validators import moment
+from sitemaps_plus.watch.status import SectionStatus, SiteStatus, read_statuses
+
+LATE = timedelta(days=2)
+"""How long a built page may be stale until that is a problem."""
+
+
+class Alarm(NamedTuple):
+    """Something that a person should do something about."""
+
+    level: Literal["error", "warning"]
+    label: str
+    """The section, "" for the site."""
+    text: str
+    """What is wrong, in the language now active."""
+    remedy: str
+    """What to do."""
+
+
+@dataclass(slots=True, kw_only=True)
+class SiteOverview:
+    """One site, and what is wrong with it, the worst first."""
+
+    status: SiteStatus
+    alarms: list[Alarm]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a monitor reads."""
+        status = self.status
+        return {
+            "site": status.site.domain,
+            "healthy": _is_healthy(self.alarms),
+            "urls": status.urls,
+            "building": status.running is not None,
+            "last_build": _build_as_json(_last_ended(status)),
+            "alarms": [alarm._asdict() for alarm in self.alarms],
+            "sections": [
+                {
+                    "label": one.label,
+                    "state": one.state,
+                    "stale_since": _iso(one.stale_since),
+                    "urls": one.urls,
+                    "pages": one.pages,
+                    "left_out": one.left_out,
+                    "changed_at": _iso(one.newest),
+                    "built_at": _iso(one.built_at),
+                }
+                for one in status.sections
+            ],
+        }
+
+
+@dataclass(slots=True, kw_only=True)
+class Overview:
+    """All sites."""
+
+    sites: list[SiteOverview] = field(default_factory=list)
+    alarms: list[Alarm] = field(default_factory=list)
+    """What is wrong beside the sites."""
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether nothing needs a person at once."""
+        return _is_healthy(self.alarms) and all(_is_healthy(site.alarms) for site in self.sites)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a monitor reads; `docs/reference/commands.md` explains it."""
+        return {
+            "healthy": self.is_healthy,
+            "alarms": [alarm._asdict() for alarm in self.alarms],
+            "sites": [site.as_json() for site in self.sites],
+        }
+
+
+def missing_tables(*models: type[Model]) -> list[str]:
+    """Return those tables of this app that the database does not have; nothing where it does not answer."""
+    tables = {model._meta.db_table for model in models or (SitemapPage, Build, CrawlerVisit)}
+    try:
+        return sorted(tables.difference(connections[router.db_for_write(SitemapPage)].introspection.table_names()))
+    except (DatabaseError, InterfaceError):
+        return []
+
+
+def overview(names: Sequence[str] = ()) -> Overview:
+    """Return how all sites are, or those of these ids or domains; texts are in the language now active.
+
+    Raises NoOrigin for a name of no site.
+    """
+    try:
+        return _overview(names)
+    except (OperationalError, ProgrammingError):
+        missing = missing_tables()
+        if not missing:
+            raise
+        text = _("The database lacks tables: %(tables)s.") % {"tables": ", ".join(missing)}
+        return Overview(alarms=[Alarm("error", "", text, _("Run migrate."))])
+
+
+def _overview(names: Sequence[str]) -> Overview:
+    errors: list[NoOrigin] = []
+    try:
+        sites: list[SiteOrigin] = chosen_sites(names, errors.append)
+    except NoOrigin as error:
+        if names:
+            raise
+        sites, errors = [], [error]
+    found = Overview(sites=[SiteOverview(status=one, alarms=_sorted(_alarms(one))) for one in read_statuses(sites)])
+    found.alarms = [Alarm("error", "", str(error), _("Correct the site, or the setting ORIGIN.")) for error in errors]
+    if not registry:
+        remedy = _("Register a Sitemap class in the sitemaps.py of an app in INSTALLED_APPS.")
+        found.alarms.append(Alarm("error", "", _("No sitemap is registered."), remedy))
+    return found
+
+
+def _alarms(status: SiteStatus) -> Iterator[Alarm]:
+    if status.storage_error:
+        yield Alarm(
+            "error",
+            "",
+            _("The storage of the built files cannot be read: %(error)s") % {"error": status.storage_error},
+            _("Look at STORAGES, and at the rights of its files. Views make pages meanwhile."),
+        )
+    if status.died:
+        yield Alarm(
+            "error",
+            "",
+            _("A build died: %(holder)s, started %(when)s.")
+            % {"holder": status.died.holder, "when": _shown(status.died.started_at)},
+            _("Build again: the next build completes it. If it happens often, look at the memory of the machine."),
+        )
+    last = _last_ended(status)
+    for error in last.errors if last else ():
+        text = _("The last build failed: %(error)s") % {"error": error}
+        yield Alarm("error", "", text, _("Correct that and build again; the last good files stay."))
+    if status.is_manifest_lost:
+        text = _("The manifest of the built files is missing or cannot be read.")
+        yield Alarm("error", "", text, _("Build again: everything is rendered and compared with the files."))
+    if status.missing_indexes:
+        text = _("Indexes are missing: %(files)s") % {"files": ", ".join(status.missing_indexes)}
+        yield Alarm("error", "", text, _("Build again: it makes them anew."))
+    for label, urls in status.unregistered.items():
+        yield Alarm(
+            "warning",
+            label,
+            ngettext(
+                "%(label)s is published with %(count)d URL, and not registered any more.",
+                "%(label)s is published with %(count)d URLs, and not registered any more.",
+                urls,
+            )
+            % {"label": label, "count": urls},
+            _("Register it again, or build with --allow-shrink to take it out of the index."),
+        )
+    for section in status.sections:
+        yield from _section_alarms(status, section)
+
+
+def _section_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
+    label, outcome = status.label, status.outcome
+    if status.error:
+        yield Alarm("error", label, status.error, _("Correct the Sitemap class: nothing of this section can be made."))
+    if outcome.get("held_back"):
+        # The guard says what to do.
+        seen, _sentence, remedy = str(outcome["error"]).partition(". ")
+        yield Alarm("error", label, f"{seen.removeprefix('SitemapError: ')}.", remedy)
+    elif outcome.get("error"):
+        text = _("The last build of this section failed: %(error)s") % {"error": outcome["error"]}
+        yield Alarm("error", label, text, _("Correct that and build again; its last good files stay."))
+    elif status.published_urls and not status.urls and not status.error:
+        yield Alarm(
+            "error",
+            label,
+            ngettext(
+                "The section has lost all of its rows; %(count)d URL is still published.",
+                "The section has lost all of its rows; %(count)d URLs are still published.",
+                status.published_urls,
+            )
+            % {"count": status.published_urls},
+            _("Look at its queryset. If that is meant, build it with --allow-shrink."),
+        )
+    if status.missing_files:
+        yield Alarm(
+            "error",
+            label,
+            ngettext(
+                "The file of %(count)d published page is missing.",
+                "The files of %(count)d published pages are missing.",
+                status.missing_files,
+            )
+            % {"count": status.missing_files},
+            _("Build this section: it makes them again."),
+        )
+    if status.left_out:
+        first = next((f"{one.hook}: {one.reason}" for one in status.problems), "")
+        yield Alarm(
+            "warning",
+            label,
+            ngettext(
+                "%(count)d row is left out. %(first)s",
+                "%(count)d rows are left out. The first: %(first)s",
+                status.left_out,
+            )
+            % {"count": status.left_out, "first": first},
+            _("Correct the rows, which the status page names, or filter them out of the queryset."),
+        )
+    is_late = status.stale_since and timezone.now() - moment(status.stale_since) > LATE
+    if status.state == "stale" and is_late and not site.running:
+        yield Alarm(
+            "warning",
+            label,
+            _("Changed since %(when)s and not built.") % {"when": _shown(status.stale_since)},
+            _("Does cron or a timer still run build_sitemaps?"),
+        )
+    if status.state == "never built" and any(one.built_at for one in site.sections) and not outcome:
+        yield Alarm("warning", label, _("This section was never built."), _("Build it; until then it is in no index."))
+
+
+def _sorted(alarms: Iterator[Alarm]) -> list[Alarm]:
+    # "error" comes before "warning"; sections stay in their order.
+    return sorted(alarms, key=lambda alarm: alarm.level)
+
+
+def _is_healthy(alarms: list[Alarm]) -> bool:
+    return not any(alarm.level == "error" for alarm in alarms)
+
+
+def _last_ended(status: SiteStatus) -> Build | None:
+    return next((build for build in status.builds if build.ended_at), None)
+
+
+def _build_as_json(build: Build | None) -> dict[str, Any] | None:
+    if build is None:
+        return None
+    return {
+        "result": build.result,
+        "started_by": build.started_by,
+        "started_at": _iso(build.started_at),
+        "ended_at": _iso(build.ended_at),
+        "urls": build.urls,
+        "errors": build.errors,
+    }
+
+
+def _iso(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat()
+
+
+def _shown(value: datetime | None) -> str:
+    if value is None:
+        return ""
+    return formats.localize(timezone.localtime(value) if timezone.is_aware(value) else value)

@@ -1,0 +1,139 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from samples import SITE
+from sitemaps_plus.admin import panels
+from sitemaps_plus.models import Build
+from sitemaps_plus.templatetags.sitemaps_plus_admin import ago, since
+from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
+from sitemaps_plus.watch.status import SectionStatus, SiteStatus
+
+BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def ended(**given):
+    values = {"started_at": BEGAN, "ended_at": BEGAN + timedelta(seconds=5), "result": "done", "labels": []}
+    return Build(**{**values, **given})
+
+
+def link(name, *args):
+    return "/".join(map(str, (name, *args)))
+
+
+def nowhere(section, key):
+    return ""
+
+
+def panel(*builds, alarms=(), sections=(), **given):
+    status = SiteStatus(site=SITE, sections=list(sections), builds=list(builds))
+    overview = SiteOverview(status=status, alarms=list(alarms))
+    return panels.site_panel(overview, link, nowhere, is_starting=False, **given)
+
+
+def test_the_progress_of_a_build_is_told_in_words_and_numbers():
+    assert panels.progress_of(Build(progress="products: 1,200 / 5,000")) == ("products: 1,200 / 5,000", 1200, 5000)
+    assert panels.progress_of(Build(progress="")) == ("It has begun.", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (9.96, "10.0 s"), (75.4, "75 s"), (600, "10 min"), (90_000, "25 h")],
+)
+def test_a_duration_is_as_exact_as_it_is_short(seconds, text):
+    assert panels.duration(seconds) == text
+
+
+def test_a_build_that_runs_or_died_took_no_known_time():
+    assert panels.seconds_of(ended()) == 5
+    assert panels.seconds_of(ended(ended_at=None)) is None
+    assert panels.seconds_of(ended(result=Build.Result.LOST)) is None
+
+
+def test_the_charts_of_a_site_are_of_builds_of_all_sections_and_end_with_the_newest():
+    urls, size, seconds = panel(
+        ended(urls=30, bytes=300),
+        ended(urls=5, labels=["news"]),
+        ended(urls=None, result="lost"),
+        ended(urls=10, bytes=90),
+    ).charts
+
+    assert urls.values == [10, None, 30]
+    assert size.values == [90, None, 300]
+    assert seconds.values == [5, None, 5]
+    assert len({chart.name for chart in (urls, size, seconds)}) == 3
+
+
+def test_the_charts_of_a_section_are_of_builds_that_were_about_it():
+    builds = [ended(sections=[{"label": "news", "urls": 7, "bytes": 70, "rendered": 1}]), ended(sections=[])]
+
+    urls, *_ = panels.section_charts(builds, "news")
+
+    assert urls.values == [7]
+
+
+def test_problems_of_a_section_lead_to_it_and_errors_come_first():
+    status = SiteStatus(site=SITE, sections=[SectionStatus(label="news", section=None)])
+    alarms = [
+        Alarm("warning", "news", "One row is left out.", "Correct it."),
+        Alarm("error", "", "The storage is gone.", "Mount it."),
+        Alarm("warning", "old", "It is not registered.", "Register it."),
+    ]
+
+    shown = panels.shown_alarms(Overview(sites=[SiteOverview(status=status, alarms=alarms)]), link)
+
+    assert [(one.word, one.where, one.link) for one in shown] == [
+        ("Error", "example.com", ""),
+        ("Warning", "example.com: news", "section/1/news"),
+        ("Warning", "example.com: old", ""),
+    ]
+
+
+def test_a_row_of_the_table_says_what_became_of_its_section():
+    outcomes = [{}, {"error": "SitemapError: no", "held_back": True}, {"error": "OSError: full"}, {"error": None}]
+    sections = [
+        SectionStatus(label=f"s{number}", section=None, outcome=outcome, build=ended(pk=number) if outcome else None)
+        for number, outcome in enumerate(outcomes)
+    ]
+
+    rows = panel(sections=sections, alarms=[Alarm("warning", "s1", "", "")], visits={"s2": ["Googlebot"]}).rows
+
+    assert [row.outcome for row in rows] == ["", "held back", "failed", "done"]
+    assert [row.build_link for row in rows] == ["", "history/1", "history/2", "history/3"]
+    assert [row.level for row in rows] == ["good", "warning", "good", "good"]
+    assert [row.mark for row in rows] == ["", "1 problem", "", ""]
+    assert list(rows[2].visits) == ["Googlebot"]
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ("current", "current"),
+        ("stale", "3 pages are stale"),
+        ("never built", "never built"),
+        ("live", "made when asked for"),
+        ("empty", "no URLs"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_each_state_has_words(state, text):
+    assert panels.state_text(SectionStatus(label="a", section=None, state=state, stale_pages=3)) == text
+
+
+def test_counts_that_are_not_exact_say_so():
+    (row,) = panel(
+        sections=[SectionStatus(label="a", section=None, urls=1200, is_estimated=True, left_out=2, dropped=1)]
+    ).rows
+
+    assert (row.urls, row.left_out) == ("about 1,200", "2, and 1 part")
+
+
+def test_times_are_told_by_their_age():
+    now = timezone.now()
+
+    assert ">just now</time>" in ago(now)
+    assert ">2\xa0hours ago</time>" in ago(now - timedelta(hours=2, seconds=5))
+    assert ">for 3\xa0days</time>" in since(now - timedelta(days=3, seconds=5))
+    assert f'datetime="{now.isoformat()}"' in ago(now)
+    assert ago(None) == "-"

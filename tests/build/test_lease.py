@@ -1,0 +1,766 @@
+"""One build of a site runs at a time, whatever its clock says and however it ends."""
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, connections, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from clock import Clock
+from samples import SITE
+from shared_database import shared_database
+from sitemaps_plus.build import lease
+from sitemaps_plus.build.lease import LEASE, Lease, hold
+from sitemaps_plus.errors import BuildLocked, LeaseLost, SitemapError, Stopped
+from sitemaps_plus.models import Build
+from sitemaps_plus.plan.sites import SiteOrigin
+from sitemaps_plus.protocol.addresses import Origin
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OTHER_SITE = SiteOrigin(id=2, origin=Origin.parse("https://example.org"))
+ROUNDS = 5
+THREADS = 6
+
+PROCESS = """
+import sys, django
+django.setup()
+from samples import SITE
+from shared_database import shared_database
+from sitemaps_plus.errors import BuildLocked
+from sitemaps_plus.build.lease import hold
+
+print("ready", flush=True)
+sys.stdin.readline()
+try:
+    with hold(SITE):
+        print("held", flush=True)
+        sys.stdin.readline()
+except BuildLocked as error:
+    print("locked", error, flush=True)
+"""
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[str]:
+    with shared_database(tmp_path, Build) as address:
+        yield address
+
+
+@pytest.fixture
+def start(database: str) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """Give what starts a process that takes the lease, and gives it back, at a line from here each."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROCESS],
+            env={
+                **os.environ,
+                "DATABASE_URL": database,
+                "DJANGO_SETTINGS_MODULE": "testapp.settings",
+                "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path]),
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Give what lets seconds pass on the clock of this process that nobody sets."""
+    now = 1_000_000.0
+
+    def pass_(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr("sitemaps_plus.build.lease.time.monotonic", lambda: now)
+    return pass_
+
+
+@pytest.fixture
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "_POLL", 0.001)
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def answer(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()
+
+
+def die() -> None:
+    """Leave behind what a build does that is killed."""
+    assert Lease(SITE)._take() is None
+
+
+def expire(site: SiteOrigin = SITE) -> None:
+    """Let the lease of a site be over, as if its holder had been silent for long."""
+    found = Build.objects.filter(site=site.id, result="running")
+    assert found.update(expires_at=datetime(2020, 1, 1, tzinfo=UTC)) == 1
+
+
+def results() -> list[str]:
+    """Return what became of all builds, the oldest first."""
+    return list(Build.objects.order_by("pk").values_list("result", flat=True))
+
+
+def is_locked(site: SiteOrigin = SITE) -> bool:
+    try:
+        with hold(site):
+            return False
+    except BuildLocked:
+        return True
+
+
+def raise_in_block(error: BaseException) -> None:
+    with hold(SITE):
+        raise error
+
+
+def statements(queries: CaptureQueriesContext) -> list[str]:
+    """Return what was asked, without what begins and ends transactions."""
+    return [query["sql"] for query in queries if query["sql"].startswith(("UPDATE", "INSERT", "DELETE", "SELECT"))]
+
+
+@contextmanager
+def refusing(*verbs: str) -> Iterator[None]:
+    """Let the database fail at some statements."""
+
+    def refuse(execute: Any, sql: str, *args: Any) -> Any:
+        if sql.startswith(verbs):
+            raise OperationalError("the server has gone away")
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(refuse):
+        yield
+
+
+def disconnect() -> None:
+    """Let the server close the connection, as it does to one that was silent for long."""
+    kill, own = {
+        "postgresql": ("SELECT pg_terminate_backend(%s)", "SELECT pg_backend_pid()"),
+        "mysql": ("KILL %s", "SELECT CONNECTION_ID()"),
+    }[connection.vendor]
+    with connection.cursor() as cursor:
+        cursor.execute(own)
+        (number,) = cursor.fetchone()
+    another = connections.create_connection("default")
+    with another.cursor() as cursor:
+        cursor.execute(kill, [number])
+    another.close()
+
+
+@contextmanager
+def read_only() -> Iterator[None]:
+    """Let the database refuse writes, as a replica does."""
+    switches = {
+        "sqlite": ("PRAGMA query_only = 1", "PRAGMA query_only = 0"),
+        "postgresql": ("SET default_transaction_read_only = on", "SET default_transaction_read_only = off"),
+        "mysql": ("SET SESSION TRANSACTION READ ONLY", "SET SESSION TRANSACTION READ WRITE"),
+    }
+    on, off = switches[connection.vendor]
+    with connection.cursor() as cursor:
+        cursor.execute(on)
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(off)
+
+
+# One at a time
+
+
+def test_a_second_build_of_the_site_hears_who_builds_since_when_and_for_how_long_at_most() -> None:
+    with hold(SITE):
+        Build.objects.update(started_at=timezone.now() - timedelta(minutes=12, seconds=3))
+        with pytest.raises(BuildLocked) as caught, hold(SITE):
+            pytest.fail("both build")
+
+    assert f"process {os.getpid()} on {socket.gethostname()}" in str(caught.value)
+    assert "Another build of example.com has been running for 0:12:0" in str(caught.value)
+    assert "its lease ends in 0:05:00 at the latest" in str(caught.value)
+    assert results() == ["done"]
+
+
+def test_builds_of_other_sites_are_independent() -> None:
+    with hold(SITE), hold(OTHER_SITE):
+        locked = is_locked(SITE), is_locked(OTHER_SITE)
+
+    assert locked == (True, True)
+    assert list(Build.objects.order_by("site").values_list("site", "result")) == [(1, "done"), (2, "done")]
+
+
+def test_a_site_is_free_again_when_its_build_has_ended() -> None:
+    with hold(SITE):
+        pass
+
+    assert not is_locked()
+    assert results() == ["done", "done"]
+
+
+@pytest.mark.parametrize("is_expired", [False, True])
+@pytest.mark.usefixtures("database")
+def test_of_threads_that_start_at_once_one_builds(is_expired: bool, caplog: pytest.LogCaptureFixture) -> None:
+    ready, tried = threading.Barrier(THREADS, timeout=10), threading.Barrier(THREADS, timeout=10)
+    won: list[int] = []
+    locked: list[str] = []
+
+    def race(number: int) -> None:
+        try:
+            ready.wait()
+            with hold(SITE):
+                won.append(number)
+                tried.wait()
+        except BuildLocked as error:
+            locked.append(str(error))
+            tried.wait()
+        finally:
+            connections.close_all()
+
+    for count in range(1, ROUNDS + 1):
+        if is_expired:
+            die()
+            expire()
+        threads = [threading.Thread(target=race, args=(number,)) for number in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+
+        assert len(won) == count
+        assert len(locked) == count * (THREADS - 1)
+    assert results() == (["lost", "done"] if is_expired else ["done"]) * ROUNDS
+    assert not caplog.records
+
+
+def test_of_processes_that_start_at_once_one_builds(start: Callable[[], subprocess.Popen[str]]) -> None:
+    processes = [start() for _ in range(3)]
+    assert [answer(process) for process in processes] == ["ready"] * 3
+
+    for process in processes:
+        tell(process)
+    answers = [answer(process) for process in processes]
+
+    assert sorted(text.split()[0] for text in answers) == ["held", "locked", "locked"]
+    winner = processes[answers.index("held")]
+    assert all(f"process {winner.pid} on" in text for text in answers if text != "held")
+    tell(winner)
+    winner.wait(10)
+    assert results() == ["done"]
+
+
+# Waiting
+
+
+@pytest.mark.usefixtures("_no_pause")
+def test_who_waits_builds_when_the_other_has_ended() -> None:
+    other = ExitStack()
+    other.enter_context(hold(SITE))
+    notices: list[str] = []
+
+    def wait(notice: str) -> None:
+        notices.append(notice)
+        if len(notices) == 3:
+            other.close()
+
+    with hold(SITE, if_locked="wait", waiting=wait):
+        before = results()
+
+    # The same text each time, so that who prints it can tell whether it is new.
+    assert (
+        notices == [f"Waiting for another build of example.com: process {os.getpid()} on {socket.gethostname()}."] * 3
+    )
+    assert before == ["done", "running"]
+
+
+@pytest.mark.usefixtures("_no_pause")
+def test_who_waits_takes_over_from_a_dead_build() -> None:
+    die()
+
+    with hold(SITE, if_locked="wait", waiting=lambda _: expire()):
+        found = results()
+
+    assert found == ["lost", "running"]
+
+
+def test_an_error_ends_the_waiting_and_the_other_build_stays_as_it_is() -> None:
+    def stop(_: str) -> None:
+        raise Stopped("asked to stop")
+
+    with hold(SITE):
+        with pytest.raises(Stopped), hold(SITE, if_locked="wait", waiting=stop):
+            pytest.fail("both build")
+        found = results()
+
+    assert found == ["running"]
+
+
+def test_who_waits_asks_once_a_second_and_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    die()
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("sitemaps_plus.build.lease.time.sleep", pause)
+    with CaptureQueriesContext(connection) as queries, pytest.raises(KeyboardInterrupt):
+        hold(SITE, if_locked="wait").__enter__()
+
+    assert pauses == [1, 1, 1]
+    assert [sql.split()[0] for sql in statements(queries)] == ["SELECT"] * 3
+
+
+# A dead build
+
+
+def test_a_killed_builder_keeps_the_lease_until_it_is_over(start: Callable[[], subprocess.Popen[str]]) -> None:
+    process = start()
+    assert answer(process) == "ready"
+    tell(process)
+    assert answer(process) == "held"
+
+    process.send_signal(signal.SIGKILL)
+    process.wait(10)
+    locked = is_locked()
+    expire()
+    with hold(SITE):
+        found = results()
+
+    assert locked
+    assert found == ["lost", "running"]
+    dead = Build.objects.earliest("pk")
+    assert dead.lease is None
+    assert dead.ended_at is not None
+
+
+def test_a_lease_holds_for_its_seconds_by_the_time_of_the_database() -> None:
+    with hold(SITE):
+        build = Build.objects.get()
+        assert build.expires_at - build.started_at == pytest.approx(timedelta(seconds=LEASE), abs=timedelta(seconds=1))
+
+        Build.objects.update(expires_at=timezone.now() + timedelta(seconds=20))
+        before = is_locked()
+        Build.objects.update(expires_at=timezone.now() - timedelta(seconds=20))
+        after = is_locked()
+
+    assert (before, after) == (True, False)
+
+
+@pytest.mark.parametrize("days", [-4000, -1, 1, 4000])
+def test_a_host_whose_clock_is_wrong_neither_takes_nor_loses_a_lease(clock: Clock, days: int) -> None:
+    right = clock.now
+
+    with hold(SITE):
+        clock.pass_(days=days)
+        live = is_locked()
+        expire()
+        dead = is_locked()
+    with hold(OTHER_SITE):
+        build = Build.objects.get(site=2)
+        clock.now = right
+        live_again = is_locked(OTHER_SITE)
+
+    assert (live, dead, live_again) == (True, False, True)
+    assert abs(build.started_at - right) < timedelta(minutes=1)
+    assert abs(build.expires_at - right) < timedelta(seconds=LEASE + 60)
+
+
+@pytest.mark.skipif("__import__('django.db').db.connection.vendor == 'sqlite'", reason="has no time zone")
+@pytest.mark.parametrize("offset", ["+07:00", "-07:00"])
+def test_a_connection_in_another_time_zone_sees_the_same_lease(offset: str) -> None:
+    change = "SET time_zone = %s" if connection.vendor == "mysql" else "SET TIME ZONE INTERVAL %s HOUR TO MINUTE"
+    with hold(SITE) as held:
+        with connection.cursor() as cursor:
+            cursor.execute(change, [offset])
+        try:
+            locked = is_locked()
+            held._asked -= LEASE
+            held.keep()
+        finally:
+            connection.close()
+        left = Build.objects.get().expires_at - timezone.now()
+
+    assert locked
+    assert left.total_seconds() == pytest.approx(LEASE, abs=60)
+
+
+def test_a_database_that_stays_locked_gives_no_build_without_a_lease() -> None:
+    def locked(*_args: Any) -> Any:
+        raise OperationalError("database is locked")
+
+    with (
+        connection.execute_wrapper(locked),
+        pytest.raises(SitemapError, match=r"got no lease, because the database was locked.*Build again"),
+        hold(SITE),
+    ):
+        raise AssertionError("it began")
+
+
+def test_who_gives_back_a_lease_that_another_one_has_taken_knows_it() -> None:
+    with hold(SITE) as held:
+        expire()
+        with hold(SITE) as other:
+            pass
+
+    assert held.is_lost
+    assert not other.is_lost
+
+
+# What is kept of a build
+
+
+def test_who_started_a_build_and_what_for_is_kept(passes: Callable[[float], None]) -> None:
+    with hold(SITE, started_by="cron", labels=["products"]) as held:
+        found = Build.objects.get()
+        passes(3)
+        held.say("products: 1 / 20")
+        passes(1)
+        held.say("products: 2 / 20")
+        said = Build.objects.get().progress
+        held.report = {"urls": 50, "errors": ["the index"], "sections": [{"label": "products"}]}
+
+    assert (found.started_by, found.labels) == ("cron", ["products"])
+    assert said == "products: 1 / 20"
+    ended = Build.objects.get()
+    assert (ended.progress, ended.urls, ended.errors, ended.sections) == (
+        "",
+        50,
+        ["the index"],
+        [{"label": "products"}],
+    )
+
+
+def test_how_far_a_build_is_is_no_error_of_the_build(passes: Callable[[float], None]) -> None:
+    with hold(SITE) as held, refusing("UPDATE"):
+        passes(3)
+        held.say("products: 1 / 20")
+
+    assert len(results()) == 1
+
+
+# Signs of life
+
+
+def test_a_sign_of_life_renews_the_lease(passes: Callable[[float], None]) -> None:
+    with hold(SITE) as held:
+        Build.objects.update(expires_at=timezone.now() + timedelta(seconds=1))
+        passes(LEASE / 4)
+        held.keep()
+        left = Build.objects.get().expires_at - timezone.now()
+
+    assert left.total_seconds() == pytest.approx(LEASE, abs=60)
+
+
+def test_signs_of_life_ask_the_database_four_times_while_a_lease_holds(passes: Callable[[float], None]) -> None:
+    with hold(SITE) as held, CaptureQueriesContext(connection) as queries:
+        for _ in range(LEASE * 10):
+            passes(0.1)
+            held.keep()
+        asked = statements(queries)
+
+    assert 3 <= len(asked) <= 4
+    assert results() == ["done"]
+
+
+def test_who_was_taken_over_hears_it_and_leaves_the_other_alone(passes: Callable[[float], None]) -> None:
+    with hold(SITE) as held:
+        expire()
+        with hold(SITE):
+            passes(LEASE)
+            with pytest.raises(LeaseLost, match=r"Another build of example\.com has taken over"):
+                held.keep()
+            found = results()
+
+    assert found == ["lost", "running"]
+    assert results() == ["lost", "done"]
+
+
+def test_an_expired_lease_that_nobody_took_may_be_renewed(passes: Callable[[float], None]) -> None:
+    with hold(SITE) as held:
+        expire()
+        passes(LEASE)
+        held.keep()
+        locked = is_locked()
+
+    assert locked
+    assert results() == ["done"]
+
+
+def test_a_sign_of_life_that_comes_just_before_the_takeover_is_seen() -> None:
+    def renew_first(execute: Any, sql: str, *args: Any) -> Any:
+        if sql.startswith("UPDATE") and not renewed:
+            renewed.append(sql)
+            Build.objects.update(expires_at=timezone.now() + timedelta(seconds=LEASE))
+        return execute(sql, *args)
+
+    renewed: list[str] = []
+    with hold(SITE):
+        expire()
+        with connection.execute_wrapper(renew_first):
+            locked = is_locked()
+
+    assert renewed
+    assert locked
+    assert results() == ["done"]
+
+
+def test_a_build_that_was_taken_over_unnoticed_says_so_at_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    with ExitStack() as other:
+        with hold(SITE):
+            expire()
+            other.enter_context(hold(SITE))
+        found = results()
+
+    assert found == ["lost", "running"]
+    assert caplog.messages == ["Another build of example.com took over before this one had ended."]
+
+
+def test_a_database_that_is_away_for_a_while_costs_a_warning(
+    passes: Callable[[float], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    with hold(SITE) as held:
+        passes(LEASE / 2)
+        with refusing("UPDATE"):
+            held.keep()
+            held.keep()
+        passes(LEASE / 4)
+        held.keep()
+        passes(LEASE * 0.9)
+        with refusing("UPDATE"):
+            held.keep()
+
+    assert results() == ["done"]
+    assert (
+        caplog.messages
+        == ["The lease of the build of example.com could not be renewed yet: the server has gone away"] * 2
+    )
+
+
+def test_a_build_that_could_not_renew_its_lease_in_time_must_stop(passes: Callable[[float], None]) -> None:
+    def keep_in_vain() -> None:
+        with hold(SITE) as held:
+            for _ in range(4):
+                passes(LEASE / 4)
+                with refusing("UPDATE"):
+                    held.keep()
+
+    with pytest.raises(LeaseLost, match="could not be renewed for 300 seconds"):
+        keep_in_vain()
+
+    assert results() == ["failed"]
+
+
+@pytest.mark.skipif("__import__('django.db').db.connection.vendor == 'sqlite'", reason="has no server")
+def test_a_connection_that_the_server_closed_meanwhile_is_opened_anew(
+    passes: Callable[[float], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    with hold(SITE) as held:
+        disconnect()
+        passes(LEASE)
+        held.keep()
+        disconnect()
+
+    assert results() == ["done"]
+    assert not caplog.records
+
+
+# How a build ends
+
+
+def test_a_build_that_ends_gives_its_lease_back_with_its_result() -> None:
+    with hold(SITE) as held:
+        running = Build.objects.get()
+        held.result = Build.Result.FAILED
+
+    build = Build.objects.get()
+    assert (running.result, running.ended_at, running.lease is None) == ("running", None, False)
+    assert (build.result, build.lease) == ("failed", None)
+    assert build.ended_at is not None
+    assert build.started_at <= build.ended_at
+    assert str(build) == f"build {build.pk} of site 1"
+
+
+@pytest.mark.parametrize(
+    ("error", "result"),
+    [
+        (ValueError("bad"), "failed"),
+        (MemoryError(), "failed"),
+        (KeyboardInterrupt(), "stopped"),
+        (SystemExit(1), "stopped"),
+        (Stopped("asked to stop"), "stopped"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else value,
+)
+def test_an_error_that_leaves_the_block_says_how_the_build_ended(error: BaseException, result: str) -> None:
+    with pytest.raises(type(error)):
+        raise_in_block(error)
+
+    assert results() == [result]
+    assert not is_locked()
+
+
+def test_a_lease_that_cannot_be_given_back_hides_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ValueError, match="bad"), refusing("UPDATE"):
+        raise_in_block(ValueError("bad"))
+
+    assert results() == ["running"]
+    assert caplog.messages == [
+        "The lease of the build of example.com could not be given back, and ends by itself within 300 seconds: "
+        "the server has gone away"
+    ]
+
+
+def test_old_builds_of_the_site_are_forgotten(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BUILD_HISTORY": 3}
+    with hold(OTHER_SITE):
+        for _ in range(6):
+            is_locked()
+    numbers = list(Build.objects.filter(site=1).order_by("pk").values_list("pk", flat=True))
+
+    with hold(SITE):
+        running = Build.objects.get(result="running")
+        left = list(Build.objects.filter(site=1).order_by("pk").values_list("pk", flat=True))
+
+    assert left == [*numbers[-3:], running.pk]
+    assert Build.objects.filter(site=2).count() == 1
+
+
+def test_builds_that_run_or_are_recent_are_kept() -> None:
+    old = Build.objects.bulk_create(
+        Build(site=1, holder="cron", started_at=timezone.now(), expires_at=timezone.now(), result="done")
+        for _ in range(250)
+    )
+    assert len(old) == 250
+
+    with hold(SITE):
+        pass
+
+    assert results() == ["done"] * 201
+
+
+def test_history_that_cannot_be_forgotten_holds_up_no_build(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"BUILD_HISTORY": 0}
+    with hold(SITE):
+        pass
+
+    with refusing("DELETE"), hold(SITE):
+        found = results()
+
+    assert found == ["done", "running"]
+
+
+# Without a lease
+
+
+def test_where_the_database_refuses_writes_the_build_goes_on_and_says_what_that_means(
+    caplog: pytest.LogCaptureFixture, passes: Callable[[float], None]
+) -> None:
+    with read_only(), hold(SITE) as held:
+        passes(LEASE)
+        held.keep()
+        held.result = Build.Result.FAILED
+
+    assert results() == []
+    assert len(caplog.records) == 1
+    assert caplog.records[0].levelno == logging.WARNING
+    assert "has no lease, so that two builds at once cannot be told apart" in caplog.text
+
+
+def test_where_the_database_refuses_writes_another_build_is_still_heard_of() -> None:
+    with hold(SITE), read_only():
+        locked = is_locked()
+
+    assert locked
+
+
+def test_a_lease_that_is_over_where_the_database_refuses_writes_stops_no_build(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    die()
+    expire()
+
+    with read_only():
+        locked = is_locked()
+
+    assert not locked
+    assert "cannot be told apart" in caplog.text
+
+
+def test_without_its_table_a_build_has_no_lease_and_is_told_to_migrate(caplog: pytest.LogCaptureFixture) -> None:
+    with connection.schema_editor() as editor:
+        editor.delete_model(Build)
+    try:
+        with hold(SITE) as held:
+            held.keep()
+    finally:
+        with connection.schema_editor() as editor:
+            editor.create_model(Build)
+
+    assert results() == []
+    assert "has migrate been run" in caplog.text
+
+
+def test_one_failure_of_the_database_is_not_the_end_of_the_lease(caplog: pytest.LogCaptureFixture) -> None:
+    failures = 0
+
+    def fail_once(execute: Any, sql: str, *args: Any) -> Any:
+        nonlocal failures
+        if sql.startswith("INSERT") and not failures:
+            failures += 1
+            raise OperationalError("Deadlock found when trying to get lock; try restarting transaction")
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(fail_once), hold(SITE):
+        locked = is_locked()
+
+    assert failures == 1
+    assert locked
+    assert not caplog.records
+
+
+def test_in_an_open_transaction_there_is_no_lease_that_others_would_wait_for(caplog: pytest.LogCaptureFixture) -> None:
+    with transaction.atomic(), hold(SITE) as held:
+        held.keep()
+        found = results()
+
+    assert found == []
+    assert "a transaction is open" in caplog.text
+
+
+@pytest.mark.django_db
+def test_the_transaction_of_a_test_case_is_no_obstacle() -> None:
+    with hold(SITE):
+        locked = is_locked()
+
+    assert locked
+    assert results() == ["done"]

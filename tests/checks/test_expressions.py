@@ -1,0 +1,255 @@
+"""Names that the database does not have, and dates of news, told at start-up."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.core.checks import run_checks
+from django.db.models import Exists, F, Max, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce, Concat, Upper
+
+from sitemaps_plus import (
+    Image,
+    ModelSitemap,
+    NewsSitemap,
+    PerLanguage,
+    Related,
+    Siblings,
+    UrlFor,
+    Video,
+    register,
+    registry,
+)
+from testapp.models import Article, Leaflet, Note, Photo, Product, Remark, Tag
+
+INDEX = "sitemaps_plus:section"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_registered(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    monkeypatch.setattr(registry, "_sitemaps", {})
+    settings.LANGUAGES = [("en", "English"), ("de", "German")]
+
+
+def said(*ids: str) -> list[tuple[str, str, str]]:
+    """Return id, text and hint of each message of the checks here."""
+    return [
+        (id, message.msg, str(message.hint))
+        for message in run_checks(databases=[])
+        if (id := str(message.id).partition(".")[2]) in (ids or ("E020", "W021", "E022"))
+    ]
+
+
+def rows(model: Any = Product, base: Any = ModelSitemap, **attributes: Any) -> None:
+    register("rows", type("Rows", (base,), {"queryset": model.objects.all(), **attributes}))
+
+
+@pytest.mark.parametrize(
+    ("hooks", "start", "name"),
+    [
+        ({"images": Image(loc=F("foto"))}, "Rows.images: Cannot", "foto"),
+        ({"images": [Image(loc="/a.jpg"), Image(loc=Concat(Value("/"), F("foto")))]}, "Rows.images: Cannot", "foto"),
+        ({"location": UrlFor(INDEX, label=F("slugg"))}, "Rows.location: Cannot", "slugg"),
+        ({"lastmod": F("updated")}, "Rows.lastmod: Cannot", "updated"),
+        ({"changed": F("updated")}, "Rows.changed: Cannot", "updated"),
+        ({"languages": F("langs"), "i18n": True}, "Rows.languages: Cannot", "langs"),
+        ({"x_default": F("main"), "i18n": True}, "Rows.x_default: Cannot", "main"),
+        ({"videos": Video(title=F("name"), tags=[F("word")])}, "Rows.videos: Cannot", "word"),
+        ({"images": Related("photos", Image(loc=F("fle")))}, "Rows.images: Related('photos'): Cannot", "fle"),
+        (
+            {"images": Related("photos", Image(loc=F("file")), filter=Q(good=True))},
+            "Rows.images: Related('photos'): filter: Cannot",
+            "good",
+        ),
+        (
+            {"images": Related("photos", Image(loc=F("file")), order_by="-rank")},
+            "Rows.images: Related('photos'): order_by: Cannot",
+            "rank",
+        ),
+        (
+            {"location": Related("translations", F("slug"), language=F("code"))},
+            "Rows.location: Related('translations'): Cannot",
+            "code",
+        ),
+    ],
+    ids=[
+        "image", "function", "address", "lastmod", "changed", "languages", "x-default", "list", "related", "filter",
+        "order", "language",
+    ],
+)  # fmt: skip
+def test_e020_names_hook_name_and_choices(hooks: dict[str, Any], start: str, name: str) -> None:
+    rows(**hooks)
+
+    ((id, text, hint),) = said()
+
+    assert id == "E020"
+    assert text.startswith(f"{start} resolve keyword '{name}' into field. Choices are: ")
+    assert "_sitemap_" not in text
+    assert hint.startswith("Correct the name.")
+
+
+def test_e020_the_choices_are_those_of_the_related_model() -> None:
+    rows(images=Related("photos", Image(loc=F("fle"))))
+
+    ((_, text, _),) = said()
+
+    assert "caption, file, id, position, product" in text
+
+
+@pytest.mark.parametrize("wrong", [{"key": "kee"}, {"language": F("lang")}], ids=["key", "language"])
+def test_e020_finds_the_columns_of_siblings(wrong: Any) -> None:
+    given = {"key": "translation_key", "language": F("locale"), **wrong}
+    rows(Leaflet, hreflang=Siblings(given["key"], language=given["language"]))
+
+    ((id, text, _),) = said()
+
+    assert id == "E020"
+    assert text.startswith("Rows.hreflang: Cannot resolve keyword")
+
+
+def test_e020_a_language_without_a_column_is_told_with_where_languages_are_chosen(settings: Any) -> None:
+    settings.LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French")]
+    rows(Leaflet, i18n=True, location=UrlFor(INDEX, label=PerLanguage("slug_{}")))
+
+    ((_, text, hint),) = said()
+
+    assert text.startswith("Rows.location: Cannot resolve keyword 'slug_fr'")
+    assert hint.startswith("Add the column for 'fr'")
+    assert hint.endswith("or leave that language out of `languages` or LANGUAGES.")
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{"i18n": True, "languages": ["en", "de"]}, {"i18n": True, "languages": "en, de"}, {"i18n": False}],
+    ids=["list", "text", "one"],
+)
+def test_e020_columns_of_languages_that_the_section_does_not_have_are_not_needed(
+    attributes: Any, settings: Any
+) -> None:
+    settings.LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French")]
+    rows(Leaflet, location=UrlFor(INDEX, label=PerLanguage("slug_{}")), **attributes)
+
+    assert said() == []
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"get_queryset": lambda self: Product.objects.annotate(foto=F("file"))},
+        {"items": lambda self: Product.objects.annotate(foto=F("file"))},
+        {"queryset": Product.objects.annotate(foto=F("file"))},
+        {"queryset": None, "get_queryset": lambda self: Product.objects.annotate(foto=F("file"))},
+    ],
+    ids=["rows of a method", "items", "annotated", "no rows"],
+)
+def test_e020_what_a_queryset_annotates_is_known_or_not_judged(attributes: Any) -> None:
+    rows(images=Image(loc=F("foto")), **attributes)
+
+    assert said() == []
+
+
+@pytest.mark.parametrize("base", [contrib.GenericSitemap])
+def test_e020_classes_of_django_are_looked_at_too(base: Any) -> None:
+    register("rows", type("Rows", (base,), {"images": Image(loc=F("foto"))})({"queryset": Product.objects.all()}))
+
+    ((id, _, _),) = said()
+
+    assert id == "E020"
+
+
+def test_e020_a_relation_that_does_not_exist_is_for_another_check() -> None:
+    rows(images=Related("pictures", Image(loc=F("fle")), filter=Q(x=1)))
+
+    assert said() == []
+    assert [id for id, _, _ in said("E019", "E020")] == ["E019"]
+
+
+class Broken(F):
+    def resolve_expression(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("only a database knows")
+
+
+def test_e020_an_expression_that_raises_something_else_is_left_to_the_rows() -> None:
+    rows(images=Image(loc=Broken("file")))
+
+    assert said() == []
+
+
+@pytest.mark.parametrize(
+    ("model", "hooks", "text", "hint"),
+    [
+        (
+            Product,
+            {"images": Image(loc=F("photos__file"))},
+            "F('photos__file')",
+            "Related('photos', Image(loc=F('file')",
+        ),
+        (Product, {"images": Image(loc=Upper("photos__file"))}, "F('photos__file')", "Related('photos'"),
+        (Product, {"lastmod": F("bundle__tags__products__updated_at")}, "F('bundle__tags", "Max('bundle__tags"),
+        (Tag, {"images": Image(loc=F("products__file"))}, "F('products__file')", "Related('products'"),
+        (Article, {"images": Image(loc=F("remarks__text"))}, "F('remarks__text')", "Related('remarks'"),
+        (Product, {"videos": Video(title=F("notes__text"))}, "F('notes__text')", "videos = Related('notes', ...)"),
+    ],
+    ids=["image", "function", "date", "many to many", "generic", "video"],
+)
+def test_w021_a_path_to_many_rows_is_found(model: Any, hooks: Any, text: str, hint: str) -> None:
+    rows(model, **hooks)
+
+    ((id, found, remedy),) = said()
+
+    assert id == "W021"
+    assert f"{text}" in found
+    assert "leads to many rows" in found
+    assert hint in remedy
+
+
+@pytest.mark.parametrize(
+    ("model", "hooks"),
+    [
+        (Note, {"images": Image(loc=F("product__file"))}),
+        (Note, {"images": Image(loc=Coalesce(F("product__file"), F("product__bundle__file")))}),
+        (Product, {"lastmod": Max("notes__product__updated_at")}),
+        (Product, {"images": Image(loc=Subquery(Photo.objects.filter(product=OuterRef("pk")).values("file")[:1]))}),
+        (Product, {"images": Related("photos", Image(loc=F("product__photos__file")))}),
+        (Product, {"images": Image(loc=F("photos__file")), "queryset": Product.objects.filter(photos__position=0)}),
+        (Product, {"images": Related("photos", Image(loc=F("file")), filter=Exists(Remark.objects.all()))}),
+        (Leaflet, {"lastmod": F("languages__day")}),
+    ],
+    ids=["one", "one of one", "aggregate", "subquery", "of related", "chosen", "condition", "part of a value"],
+)
+def test_what_is_one_thing_for_a_row_is_not_reported(model: Any, hooks: Any) -> None:
+    rows(model, **hooks)
+
+    assert said() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_what"), [("published", "is no field of Article"), ("title", "is a CharField of Article")]
+)
+def test_e022_a_date_field_that_has_no_dates_is_found(name: str, is_what: str) -> None:
+    rows(Article, NewsSitemap, date_field=name)
+
+    ((id, text, hint),) = said()
+
+    assert id == "E022"
+    assert text == f"Rows.date_field is {name!r}, which {is_what}."
+    assert hint.endswith("Fields with dates: published_at.")
+
+
+@pytest.mark.parametrize("window", [2, timedelta(), timedelta(days=-2), None, "2 days"])
+def test_e022_a_window_is_a_time(window: Any) -> None:
+    rows(Article, NewsSitemap, date_field="published_at", window=window)
+
+    ((id, text, hint),) = said()
+
+    assert id == "E022"
+    assert text == f"Rows.window is {window!r}."
+    assert "timedelta(days=2)" in hint
+
+
+@pytest.mark.parametrize("name", ["published_on", "updated_at"])
+def test_e022_dates_and_datetimes_are_both_good(name: str) -> None:
+    rows(Product, NewsSitemap, date_field=name, window=timedelta(hours=1))
+
+    assert said() == []

@@ -1,0 +1,590 @@
+import io
+import json
+import os
+import signal
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from django.contrib.sites.models import Site
+from django.core.files.storage import storages
+from django.core.management import CommandError, call_command
+from django.db.models import F
+from django.test import Client
+from django.utils import timezone
+
+from factories import DAY
+from samples import make_products
+from sitemaps_plus import ModelSitemap, Sitemap, register, registry
+from sitemaps_plus.build.lease import hold
+from sitemaps_plus.build.results import BuildResult
+from sitemaps_plus.models import Build, SitemapPage
+from sitemaps_plus.plan.sites import SiteOrigin
+from sitemaps_plus.protocol.addresses import Origin
+from sitemaps_plus.stores.manifest import NAME as MANIFEST
+from testapp.models import Product
+
+pytestmark = pytest.mark.django_db
+
+
+class Products(ModelSitemap):
+    queryset = Product.objects.all()
+    lastmod = F("updated_at")
+    limit = 10
+    fill = 1.0
+
+
+class Broken(Products):
+    def get_queryset(self) -> Any:
+        raise RuntimeError("the rows cannot be read")
+
+
+class OneBad(Products):
+    def location(self, item: Product) -> str | None:
+        return None if item.slug == "product-2" else f"/{item.slug}/"
+
+    lastmod = "yesterday"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_sitemaps", {})
+
+
+def run(*args: str, stderr: io.StringIO | None = None, **options: Any) -> tuple[str, str, CommandError | None]:
+    """Return what the command writes to both outputs, and how it failed."""
+    stdout, stderr, failure = io.StringIO(), stderr or io.StringIO(), None
+    try:
+        call_command("build_sitemaps", *args, stdout=stdout, stderr=stderr, **options)
+    except CommandError as error:
+        failure = error
+    return stdout.getvalue(), stderr.getvalue(), failure
+
+
+def published() -> list[str]:
+    return sorted(storages["sitemaps"].listdir("example.com")[1])
+
+
+def test_it_builds_everything_and_says_what_and_where() -> None:
+    register("products", Products)
+    make_products(25)
+
+    stdout, stderr, failure = run()
+
+    first, index, total = stdout.splitlines()
+    assert first == "example.com products: 25 URLs on 3 pages, 3 rendered"
+    assert index == "Index: example.com/sitemap.xml"
+    assert total.startswith("25 URLs on 3 pages: 3 rendered, 0 as they were, 3 written, ")
+    assert total.endswith(" s, 0 rows left out")
+    assert (stderr, failure) == ("", None)
+    assert len(set(published()) - {MANIFEST}) == 7
+
+
+def test_the_next_build_says_what_it_did_not_have_to_do() -> None:
+    register("products", Products)
+    products = make_products(25)
+    run()
+    Product.objects.filter(pk=products[12].pk).update(updated_at=DAY + timedelta(days=1))
+
+    stdout, _, failure = run()
+
+    assert stdout.splitlines()[-1].startswith("25 URLs on 3 pages: 1 rendered, 2 as they were, 1 written, ")
+    assert failure is None
+
+
+def test_labels_choose_sections() -> None:
+    register("products", Products)
+    register("more", type("More", (Products,), {}))
+    make_products(5)
+
+    stdout, _, _ = run("more")
+
+    assert "example.com products" not in stdout
+    assert [name for name in published() if "products" in name] == []
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_an_unknown_label_is_an_error_that_names_the_known_ones(options: list[str]) -> None:
+    register("products", Products)
+
+    stdout, _, failure = run("prodcuts", *options)
+
+    assert failure is not None
+    assert failure.returncode == 1
+    assert "'prodcuts'" in str(failure)
+    assert "Registered: products" in str(failure)
+    if options:
+        assert json.loads(stdout)["errors"] == [str(failure)]
+    else:
+        assert stdout == ""
+
+
+def test_without_an_origin_it_says_what_to_set(settings: Any) -> None:
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+    register("products", Products)
+
+    _, _, failure = run()
+
+    assert failure is not None
+    assert 'SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}' in str(failure)
+
+
+def test_a_section_that_fails_gives_status_1_and_the_others_are_published() -> None:
+    register("broken", Broken)
+    register("products", Products)
+    make_products(5)
+
+    stdout, _, failure = run()
+
+    assert failure is not None
+    assert failure.returncode == 1
+    assert "the last good files stay" in str(failure)
+    assert "example.com broken: RuntimeError: the rows cannot be read" in str(failure)
+    assert "example.com broken: failed" in stdout
+    assert "example.com products: 5 URLs on 1 page" in stdout
+    assert "sitemap-products-1.xml.gz" in published()
+
+
+def test_rows_left_out_are_told_with_their_reason() -> None:
+    register("products", OneBad)
+    rows = make_products(3)
+
+    stdout, _, failure = run()
+
+    assert "2 URLs on 1 page, 1 rendered, 1 row left out, 2 parts dropped" in stdout
+    assert f"    location of {rows[1].pk}: The URL is None" in stdout
+    assert failure is None
+
+
+def test_strict_fails_the_section_instead(settings: Any) -> None:
+    register("products", OneBad)
+    make_products(3)
+
+    _, _, failure = run("--strict")
+
+    assert failure is not None
+    assert "StrictError" in str(failure)
+
+    settings.SITEMAPS_PLUS = {"STRICT": True}
+    assert run()[2] is not None
+
+
+def test_json_is_one_object_for_programs() -> None:
+    register("broken", Broken)
+    register("products", OneBad)
+    rows = make_products(3)
+
+    stdout, stderr, failure = run("--json")
+
+    report = json.loads(stdout)
+    assert report.pop("seconds") >= 0
+    broken, products = report.pop("sections")
+    assert report == {
+        "complete": False,
+        "stopped": False,
+        "indexes": ["example.com/sitemap.xml"],
+        "errors": [],
+        "locked": [],
+    }
+    assert broken["error"] == "RuntimeError: the rows cannot be read"
+    assert {name: products[name] for name in products if name not in ("bytes", "problems")} == {
+        "site": "example.com",
+        "label": "products",
+        "pages": 1,
+        "rendered": 1,
+        "skipped": 0,
+        "written": 1,
+        "urls": 2,
+        "left_out": 1,
+        "dropped": 2,
+        "warnings": 0,
+        "error": None,
+        "held_back": False,
+    }
+    assert products["problems"][1] | {"reason": ""} == {
+        "label": "products",
+        "key": str(rows[1].pk),
+        "hook": "location",
+        "code": "E-URL-EMPTY",
+        "reason": "",
+    }
+    assert products["bytes"] > 100
+    assert stderr == ""
+    assert failure is not None
+
+
+def test_repack_cuts_the_pages_anew() -> None:
+    register("products", Products)
+    make_products(15)
+    run()
+
+    run("--repack")
+
+    assert list(SitemapPage.objects.filter(retired_at=None).values_list("number", flat=True)) == [3, 4]
+
+
+@pytest.mark.parametrize("text", ["some", "-1", "1.5", ""])
+def test_a_wrong_number_of_workers_is_an_error_that_says_what_to_give(text: str) -> None:
+    _, _, failure = run(f"--workers={text}")
+
+    assert failure is not None
+    assert failure.returncode == 1
+    assert f"{text!r} is no number of processes: give 1 or more" in str(failure)
+
+
+@pytest.mark.parametrize(("text", "given"), [("auto", 0), ("0", 0), ("1", 1), ("12", 12)])
+def test_workers_are_handed_to_the_build(text: str, given: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(
+        "sitemaps_plus.management.commands.build_sitemaps.build",
+        lambda labels, **how: (seen.append(how["workers"]), BuildResult())[1],
+    )
+
+    run("--workers", text)
+
+    assert seen == [given]
+
+
+def test_a_terminal_shows_how_far_it_is() -> None:
+    register("products", Products)
+    make_products(25)
+
+    stdout, stderr, _ = run(stderr=Terminal())
+
+    drawn = stderr.split("\r\x1b[K")
+    assert drawn[1] == "[########                ] example.com products page 1 of 3"
+    assert drawn[3] == f"[{'#' * 24}] example.com products page 3 of 3"
+    # The bar is gone when the report is written, and has no colour of errors.
+    assert drawn[4:] == [""]
+    assert "page 1 of 3" not in stdout
+
+
+@pytest.mark.parametrize("options", [{"json": True}, {"verbosity": 0}])
+def test_no_bar_where_nobody_wants_one(options: dict[str, Any]) -> None:
+    register("products", Products)
+    make_products(5)
+
+    stdout, stderr, _ = run(stderr=Terminal(), **options)
+
+    assert stderr == ""
+    assert bool(stdout) is ("json" in options)
+
+
+def test_a_pipe_gets_the_report_alone() -> None:
+    register("products", Products)
+    make_products(5)
+
+    stdout, stderr, _ = run()
+
+    assert stderr == ""
+    assert "\r" not in stdout
+    assert "\x1b" not in stdout
+
+
+def test_the_cache_is_filled_with_what_was_built(settings: Any, tmp_path: Any, django_assert_num_queries: Any) -> None:
+    register("products", Products)
+    make_products(3)
+    settings.CACHES = {
+        "default": {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": str(tmp_path)}
+    }
+
+    _, _, error = run(warm_cache=True)
+
+    assert error is None
+    client = Client(headers={"host": "example.com"})
+    Site.objects.get_current()
+    with django_assert_num_queries(0):
+        for address in ("/sitemap.xml", "/sitemap-products.xml", "/sitemap-products-1.xml"):
+            assert client.get(address, secure=True).status_code == 200
+
+
+def test_a_cache_that_nobody_else_reads_is_not_filled() -> None:
+    register("products", Products)
+
+    _, _, error = run(warm_cache=True)
+
+    assert "of this process alone" in str(error)
+    assert not storages["sitemaps"].exists("example.com")
+
+
+def test_a_cache_that_keeps_nothing_is_an_error(settings: Any) -> None:
+    register("products", Products)
+    make_products(3)
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": "redis://127.0.0.1:1/0",
+            "OPTIONS": {"socket_connect_timeout": 1, "retry": None},
+        }
+    }
+
+    _, _, error = run(warm_cache=True)
+
+    assert "was gone at once" in str(error)
+    assert published() != []
+
+
+# What would be done
+
+
+def test_a_dry_run_says_what_would_be_rendered_and_why_and_changes_nothing() -> None:
+    register("products", Products)
+    products = make_products(25)
+    run()
+    before = {name: content(name) for name in published()}
+    Product.objects.filter(pk=products[12].pk).update(updated_at=DAY + timedelta(days=1))
+    Product.objects.filter(pk__gt=products[19].pk).delete()
+    records, builds = list(SitemapPage.objects.values()), Build.objects.count()
+
+    stdout, _, failure = run("--dry-run")
+
+    assert stdout.splitlines() == [
+        "example.com products page 2: its rows changed",
+        "example.com products page 3: it has no URLs any more",
+        "2 pages would be rendered or removed",
+    ]
+    assert failure is None
+    assert {name: content(name) for name in published()} == before
+    assert list(SitemapPage.objects.values()) == records
+    assert Build.objects.count() == builds
+
+
+def content(name: str) -> bytes:
+    with storages["sitemaps"].open(f"example.com/{name}") as file:
+        return bytes(file.read())
+
+
+def test_a_check_fails_until_the_next_build() -> None:
+    register("products", Products)
+    products = make_products(5)
+    run()
+    assert run("--check") == ("0 pages stale\n", "", None)
+    Product.objects.filter(pk=products[0].pk).update(updated_at=DAY + timedelta(days=1))
+
+    stdout, _, failure = run("--check")
+
+    assert stdout.startswith("example.com products page 1: its rows changed\n")
+    assert failure is not None
+    assert failure.returncode == 1
+    run()
+    assert run("--check")[2] is None
+
+
+def test_a_check_does_not_fail_for_what_only_rendering_tells() -> None:
+    class Listed(Sitemap):
+        location = "/one/"
+
+        def items(self) -> list[str]:
+            return ["one"]
+
+    register("listed", Listed)
+    run()
+
+    assert run("--check")[2] is None
+    assert "only rendering tells whether it changed" in run("--dry-run")[0]
+
+
+def test_a_set_that_lacks_its_index_is_stale() -> None:
+    register("products", Products)
+    make_products(5)
+    run()
+    storages["sitemaps"].delete("example.com/sitemap.xml.gz")
+
+    stdout, _, failure = run("--check")
+
+    assert stdout.startswith("example.com index: the index of the site is missing\n")
+    assert failure is not None
+    run()
+    assert run("--check")[2] is None
+
+
+def test_a_dry_run_can_be_read_by_programs() -> None:
+    register("products", Products)
+    make_products(5)
+
+    report = json.loads(run("--dry-run", "--json")[0])
+
+    page = {"site": "example.com", "label": "products", "number": 1, "reason": "it was never built", "is_stale": True}
+    assert report == {"stale": True, "pages": [page]}
+
+
+# Which sites
+
+
+def test_a_site_is_chosen_by_its_id_or_its_domain(settings: Any) -> None:
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://example.com", 2: "https://example.org", 3: "https://example.net"}}
+    register("products", Products)
+    make_products(5)
+
+    stdout, _, _ = run("--site", "2", "--site", "example.net")
+
+    assert [line.split()[0] for line in stdout.splitlines()[:2]] == ["example.org", "example.net"]
+    assert not storages["sitemaps"].exists("example.com/sitemap.xml")
+
+
+@pytest.mark.parametrize("options", [[], ["--check"]])
+def test_a_site_that_is_not_there_is_an_error_that_names_those_that_are(options: list[str]) -> None:
+    register("products", Products)
+
+    _, _, failure = run("--site", "example.org", *options)
+
+    assert str(failure) == (
+        "There is no site 'example.org'. Name one of these by its id or its domain: 1 (example.com)."
+    )
+
+
+# Held back, stopped, locked
+
+
+def test_a_section_that_lost_most_of_its_rows_is_held_back_until_that_is_allowed() -> None:
+    register("products", Products)
+    products = make_products(20)
+    run()
+    Product.objects.filter(pk__gt=products[4].pk).delete()
+
+    stdout, _, failure = run()
+
+    assert "example.com products: held back" in stdout
+    assert "lost 15 of its 20 URLs" in str(failure)
+    assert "--allow-shrink" in str(failure)
+    assert json.loads(run("--json")[0])["sections"][0]["held_back"] is True
+    assert run("--allow-shrink")[2] is None
+    assert run()[2] is None
+
+
+@pytest.mark.parametrize(("kind", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_build_between_two_pages_and_the_set_is_whole(
+    kind: signal.Signals, status: int, capsys: Any
+) -> None:
+    class Stopping(Products):
+        def location(self, item: Product) -> str:
+            if item.slug == "product-12":
+                os.kill(os.getpid(), kind)
+            return f"/{item.slug}/"
+
+    register("first", Products)
+    register("second", Stopping)
+    make_products(25)
+    before = signal.getsignal(kind)
+    # A shell that runs the tests in the background lets them ignore Ctrl-C.
+    signal.signal(kind, signal.default_int_handler)
+
+    try:
+        with pytest.raises(SystemExit) as ended:
+            run()
+    finally:
+        handler = signal.signal(kind, before)
+
+    assert ended.value.code == status
+    assert handler is signal.default_int_handler
+    assert {name for name in published() if "second" in name} == set()
+    assert b"sitemap-first-3.xml" in content("sitemap.xml")
+    registry._sitemaps["second"] = Products
+    assert run()[2] is None
+    assert b"sitemap-second-3.xml" in content("sitemap.xml")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("if_locked", "status"), [("fail", 75), ("skip", None)])
+def test_a_second_build_of_a_site_ends_at_once(if_locked: str, status: int | None) -> None:
+    register("products", Products)
+    make_products(5)
+    with hold(SiteOrigin(id=Site.objects.get_current().pk, origin=Origin.parse("https://example.com"))):
+        _, stderr, failure = run("--if-locked", if_locked)
+
+    assert (failure and failure.returncode) == status
+    assert "Another build of example.com has been running" in stderr + str(failure)
+    assert not storages["sitemaps"].exists("example.com")
+    assert run()[2] is None
+
+
+@pytest.mark.parametrize("one", ["--dry-run", "--check"])
+@pytest.mark.parametrize("other", ["--repack", "--prune", "--warm-cache"])
+def test_what_changes_nothing_refuses_what_would(one: str, other: str) -> None:
+    register("products", Products)
+
+    _, _, failure = run(one, other)
+
+    assert failure
+    assert str(failure) == f"{one} changes nothing and does not go with {other}."
+    assert failure.returncode == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_whom_a_build_waits_for_is_said_once_where_nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    register("products", Products)
+    asked = iter(range(100))
+    end = partial(Build.objects.update, lease=None)
+    monkeypatch.setattr("sitemaps_plus.build.lease.time.sleep", lambda _: next(asked) > 3 and end())
+
+    with hold(SiteOrigin(id=1, origin=Origin.parse("https://example.com"))):
+        _, stderr, failure = run("--if-locked", "wait")
+
+    assert failure is None
+    assert stderr.count("Waiting for another build of example.com") == 1
+
+
+@pytest.mark.parametrize("option", [[], ["--check"], ["--dry-run"]])
+def test_without_its_tables_the_command_says_to_run_migrate(monkeypatch: pytest.MonkeyPatch, option: list[str]) -> None:
+    register("products", Products)
+    monkeypatch.setattr(Build._meta, "db_table", "not_migrated")
+
+    _, _, failure = run(*option)
+
+    assert str(failure) == "The database lacks tables of sitemaps_plus: not_migrated. Run migrate."
+    assert not storages["sitemaps"].exists("example.com")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_build_that_waits_says_so_and_builds_when_the_other_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    register("products", Products)
+    make_products(5)
+    site = Site.objects.get_current().pk
+    now = timezone.now()
+    other = Build.objects.create(
+        site=site, lease=f"site {site}", holder="another", started_at=now, expires_at=now + timedelta(hours=1)
+    )
+    monkeypatch.setattr("sitemaps_plus.build.lease.time.sleep", lambda _: Build.objects.filter(pk=other.pk).delete())
+
+    _, stderr, failure = run("--if-locked", "wait", "--progress")
+
+    assert "another" in stderr
+    assert failure is None
+    assert MANIFEST in published()
+
+
+def test_the_bar_can_be_had_and_left_out() -> None:
+    register("products", Products)
+    make_products(5)
+
+    assert "page 1 of 1" in run("--progress")[1]
+    assert run("--full", "--no-progress", stderr=Terminal())[1] == ""
+
+
+def test_full_renders_every_page_and_writes_none_that_is_the_same() -> None:
+    register("products", Products)
+    make_products(25)
+    run()
+
+    stdout, _, _ = run("--full")
+
+    assert stdout.splitlines()[-1].startswith("25 URLs on 3 pages: 3 rendered, 0 as they were, 0 written, ")
+
+
+def test_prune_removes_what_no_index_lists_at_once() -> None:
+    register("products", Products)
+    make_products(15)
+    run()
+    run("--repack")
+    assert "sitemap-products-1.xml.gz" in published()
+
+    run("--prune")
+
+    assert "sitemap-products-1.xml.gz" not in published()
+    assert "sitemap-products-3.xml.gz" in published()

@@ -1,0 +1,148 @@
+"""What a monitor is told, and who is told anything."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, Permission, User
+from django.core.management import CommandError, call_command
+from django.test import Client, RequestFactory
+
+from built import BuiltSet
+from samples import Products, make_products
+from sitemaps_plus import register, registry
+from sitemaps_plus.build import build
+from sitemaps_plus.views import health
+from testapp.models import Product
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TOKEN = "a-secret-of-24-characters"  # noqa: S105 - of these tests alone
+URL = "/sitemap-health.json"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_sitemaps", {})
+
+
+@pytest.fixture
+def site(settings: Any, tmp_path: Path) -> BuiltSet:
+    found = BuiltSet(settings, tmp_path)
+    found.use(ORIGIN="https://example.com", HEALTH_TOKEN=TOKEN, STRICT=False)
+    register("products", Products)
+    make_products(15)
+    assert build().is_complete
+    return found
+
+
+def lose_all_rows() -> None:
+    Product.objects.all().delete()
+    build()
+
+
+# The address
+
+
+@pytest.mark.parametrize("how", ["header", "query"])
+def test_who_has_the_token_is_told(site: BuiltSet, how: str) -> None:
+    options = (
+        {"headers": {"Authorization": f"Bearer {TOKEN}"}} if how == "header" else {"query_params": {"token": TOKEN}}
+    )
+
+    response = Client().get(URL, **options)  # type: ignore[arg-type]
+
+    assert (response.status_code, response["Cache-Control"]) == (200, "no-store")
+    assert response.json()["sites"][0]["sections"][0]["urls"] == 15
+
+
+def test_what_needs_a_person_is_no_200(site: BuiltSet) -> None:
+    lose_all_rows()
+
+    response = Client().get(URL, headers={"Authorization": f"bearer {TOKEN}"})
+
+    assert response.status_code == 503
+    assert response.json()["healthy"] is False
+
+
+@pytest.mark.parametrize("token", ["", "other", TOKEN[:-1], TOKEN + "x", "\u00e4"])
+def test_nobody_else_learns_that_there_is_such_a_page(site: BuiltSet, token: str) -> None:
+    response = Client().get(URL, query_params={"token": token})
+
+    assert (response.status_code, response.content) == (404, b"Not Found\n")
+
+
+def test_without_a_token_the_empty_one_is_none(site: BuiltSet) -> None:
+    site.use(HEALTH_TOKEN="")
+
+    assert Client().get(URL, headers={"Authorization": "Bearer "}).status_code == 404
+    assert Client().get(URL).status_code == 404
+
+
+@pytest.mark.parametrize("may_see", [True, False])
+def test_who_may_see_the_status_needs_no_token(site: BuiltSet, may_see: bool) -> None:
+    user = User.objects.create_user("anna")
+    if may_see:
+        user.user_permissions.add(Permission.objects.get(codename="view_sitemappage"))
+    request = RequestFactory().get(URL)
+    request.user = User.objects.get(pk=user.pk)
+
+    assert health(request).status_code == (200 if may_see else 404)
+    request.user = AnonymousUser()
+    assert health(request).status_code == 404
+
+
+def test_only_reading_is_allowed(site: BuiltSet) -> None:
+    assert Client().post(URL, query_params={"token": TOKEN}).status_code == 405
+
+
+# The command
+
+
+def run(*args: str) -> tuple[str, CommandError | None]:
+    stdout, failure = io.StringIO(), None
+    try:
+        call_command("build_sitemaps", "--status", *args, stdout=stdout, stderr=io.StringIO())
+    except CommandError as error:
+        failure = error
+    return stdout.getvalue(), failure
+
+
+def test_the_command_has_a_line_for_each_section(site: BuiltSet) -> None:
+    stdout, failure = run()
+
+    assert failure is None
+    assert stdout.startswith("example.com products: current, 15 URLs on 2 pages, built 20")
+
+
+def test_the_command_names_what_is_wrong_and_what_to_do_and_fails(site: BuiltSet) -> None:
+    lose_all_rows()
+
+    stdout, failure = run()
+
+    assert "example.com products: The section lost all of its 15 URLs.\n    If that is meant, publish it with" in stdout
+    assert failure is not None
+    assert (failure.returncode, str(failure)) == (1, "1 error: see above, or the status page in the admin.")
+
+
+def test_the_command_gives_what_the_address_gives(site: BuiltSet) -> None:
+    stdout, _ = run("--json")
+
+    assert json.loads(stdout) == Client().get(URL, query_params={"token": TOKEN}).json()
+
+
+def test_the_command_can_be_asked_for_one_site(site: BuiltSet) -> None:
+    site.use(ORIGIN={1: "https://example.com", 2: "https://example.org"})
+
+    assert {line.split()[0] for line in run("--site", "2")[0].splitlines()} == {"example.org"}
+    assert {line.split()[0] for line in run("--site", "example.com")[0].splitlines()} == {"example.com"}
+    assert "There is no site 'other'" in str(run("--site", "other")[1])
+
+
+def test_labels_are_not_for_the_status(site: BuiltSet) -> None:
+    _, failure = run("products")
+
+    assert failure is not None
+    assert (failure.returncode, "does not go with labels" in str(failure)) == (2, True)

@@ -1,6 +1,7 @@
 """What holds for every test: nothing in the cache or the storages is left over from the test before."""
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from clock import Clock
+from sitemaps_plus import registry
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.render import pages
@@ -26,12 +28,14 @@ hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sitemaps_
 
 
 @pytest.fixture(autouse=True)
-def _nothing_kept(settings: Any) -> None:
+def _nothing_kept(settings: Any) -> Iterator[None]:
     cache.clear()
     cached._resting.clear()
     cached._patient.clear()
     crawlers.visits = crawlers.Visits()
-    settings.STORAGES = dict(settings.STORAGES)  # Assigning builds the storages anew, those in memory empty.
+    settings.STORAGES = dict(settings.STORAGES)  # Assigning builds the storages again, those in memory empty.
+    with registry.isolated(*registry):
+        yield
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from django.dispatch import Signal
 from django.test import Client
 
 from samples import SITE, Products, make_products, paths, put_template, section_of, text_of
-from sitemaps_plus import NewsSitemap, Sitemap, register, registry, signals
+from sitemaps_plus import NewsSitemap, Sitemap, register, signals
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageEmpty, StrictError
 from sitemaps_plus.plan.sites import SiteOrigin
@@ -71,8 +71,7 @@ def listen() -> Iterator[Listener]:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
+def _nothing_registered(settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
 
 

@@ -24,7 +24,7 @@ from django.utils import timezone, translation
 import sitemaps_plus
 from factories import ProductFactory
 from samples import Products
-from sitemaps_plus import Image, register, registry
+from sitemaps_plus import Image, register
 from sitemaps_plus.build import build
 from sitemaps_plus.build.start import local
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
@@ -170,11 +170,10 @@ def test_scripts_have_no_texts():
 
 
 @pytest.fixture
-def project(settings, monkeypatch, db):
+def project(settings, db):
     """A site with rows, one of which is left out, a build, and a visit."""
     settings.ROOT_URLCONF = "testapp.urls_admin"
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
-    monkeypatch.setattr(registry, "_sitemaps", {})
 
     class Broken(Products):
         images = [Image(loc="/a.jpg")]

@@ -18,7 +18,7 @@ from django.utils import timezone, translation
 from django.utils.http import http_date
 
 from samples import DAY, SITE, make_products, paths, section_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, UrlFor, register, registry
+from sitemaps_plus import ModelSitemap, NewsSitemap, UrlFor, register
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.render.pages import render_page
@@ -42,8 +42,7 @@ class Products(ModelSitemap):
 
 
 @pytest.fixture(autouse=True)
-def _only_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
+def _only_products() -> None:
     register("products", Products)
 
 

@@ -6,6 +6,7 @@ import copy
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar, overload
 
 from django.contrib import sitemaps as contrib
@@ -47,6 +48,19 @@ class Registry:
         """Take a section out; raise PageNotFound where there is none."""
         self[label]
         del self._sitemaps[label]
+
+    @contextmanager
+    def isolated(self, *labels: str) -> Iterator[None]:
+        """Let a test register what it likes: only `labels` are registered inside, and as before afterwards.
+
+        Raises PageNotFound for a label that is not registered.
+        """
+        before = self._sitemaps
+        self._sitemaps = {label: self[label] for label in labels}
+        try:
+            yield
+        finally:
+            self._sitemaps = before
 
     def make(self, label: str, site: Any) -> Any:
         """Return a fresh instance of a section's sitemap, made for `site`."""

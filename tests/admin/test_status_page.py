@@ -17,7 +17,7 @@ from django.utils import timezone, translation
 from django.utils.http import urlencode
 
 from factories import ProductFactory
-from samples import Products
+from samples import Products, replace_section, unregister_all
 from sitemaps_plus import Image, ModelSitemap, register, registry
 from sitemaps_plus.admin import StatusAdmin, panels
 from sitemaps_plus.build import build, start
@@ -74,10 +74,9 @@ class Broken(Products):
 
 
 @pytest.fixture(autouse=True)
-def _project(settings, monkeypatch):
+def _project(settings):
     settings.ROOT_URLCONF = "testapp.urls_admin"
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
-    monkeypatch.setattr(registry, "_sitemaps", {})
     register("products", Products)
     for number in range(1, 26):
         ProductFactory(slug=f"product-{number}", name=f"Product {number}")
@@ -490,9 +489,9 @@ def test_without_the_urls_of_the_sitemaps_nothing_is_offered_to_be_looked_at(bos
     assert "Served now" not in page(boss, f"{SECTION}1/")
 
 
-def test_without_an_origin_or_a_class_the_page_opens(boss, settings, monkeypatch):
+def test_without_an_origin_or_a_class_the_page_opens(boss, settings):
     settings.SITEMAPS_PLUS = {"ORIGIN": "nonsense"}
-    monkeypatch.setattr(registry, "_sitemaps", {})
+    unregister_all()
 
     said = words(page(boss))
 
@@ -656,7 +655,7 @@ def test_a_url_is_found_with_its_page_and_row(boss, url):
 
 
 def test_a_url_that_is_left_out_says_why(boss):
-    registry._sitemaps["products"] = Broken
+    replace_section("products", Broken)
     build()
 
     text = find(boss, "/product-1/")
@@ -685,7 +684,7 @@ def test_what_is_no_url_here_is_told_and_nothing_breaks(boss, url):
 
 
 def test_a_page_shows_its_entries_by_fifty_with_their_rows(boss, settings):
-    registry._sitemaps["products"] = type("Large", (Products,), {"limit": 100, "images": [Image(loc="/a.jpg")]})
+    replace_section("products", type("Large", (Products,), {"limit": 100, "images": [Image(loc="/a.jpg")]}))
     for number in range(26, 66):
         ProductFactory(slug=f"product-{number}", name=f"Product {number}")
     build()
@@ -711,7 +710,7 @@ def test_a_page_shows_its_own_entries_and_no_others(boss):
 
 
 def test_a_row_that_is_left_out_stands_among_the_entries_with_its_reason(boss):
-    registry._sitemaps["products"] = Broken
+    replace_section("products", Broken)
     build()
 
     text = words(page(boss, f"{SECTION}1/"))
@@ -732,7 +731,7 @@ def test_code_that_raises_while_entries_are_read_is_told(boss):
     def fail(self, item):
         raise SystemError("no")
 
-    registry._sitemaps["products"] = type("Worse", (Products,), {"location": fail})
+    replace_section("products", type("Worse", (Products,), {"location": fail}))
 
     assert "SystemError: no" in page(boss, f"{SECTION}1/")
 

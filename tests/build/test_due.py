@@ -15,7 +15,7 @@ from django.utils.translation import get_language
 
 from built import BuiltSet, index_names
 from clock import Clock
-from samples import DAY, Products, make_products, section_of
+from samples import DAY, Products, make_products, replace_section, section_of
 from sitemaps_plus import NewsSitemap, register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.build.examination import Due, examine
@@ -30,11 +30,6 @@ from xml_checks import lastmods
 pytestmark = pytest.mark.django_db
 
 LATER = DAY + timedelta(days=30)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
 
 
 @pytest.fixture
@@ -272,7 +267,7 @@ def test_full_finds_what_moved_no_date(built: BuiltSet) -> None:
 
 
 def test_another_hook_has_all_pages_of_the_section_rendered(built: BuiltSet, rendered: list[int]) -> None:
-    registry._sitemaps["products"] = type("Weekly", (Products,), {"changefreq": "weekly"})
+    replace_section("products", type("Weekly", (Products,), {"changefreq": "weekly"}))
     rendered.clear()
 
     build()
@@ -291,7 +286,7 @@ class Versioned(Products):
 def test_a_raised_version_has_all_pages_rendered(
     built: BuiltSet, rendered: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    registry._sitemaps["products"] = Versioned
+    replace_section("products", Versioned)
     build()
     rendered.clear()
     monkeypatch.setattr(Versioned, "frequency", "weekly")
@@ -450,7 +445,7 @@ def test_what_only_a_method_shows_is_published_when_pages_are_old(
     built: BuiltSet, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Versioned, "frequency", "daily")
-    registry._sitemaps["products"] = Versioned
+    replace_section("products", Versioned)
     build()
     monkeypatch.setattr(Versioned, "frequency", "weekly")
     clock.pass_(days=1, seconds=1)
@@ -480,7 +475,7 @@ class Fussy(Products):
 
 
 def test_strict_hears_of_what_a_lenient_build_left_out(built: BuiltSet, rendered: list[int]) -> None:
-    registry._sitemaps["products"] = Fussy
+    replace_section("products", Fussy)
     assert build(strict=False).sections[0].left_out == 1
     rendered.clear()
     assert build(strict=False).sections[0].left_out == 1
@@ -716,7 +711,7 @@ def _remove(built: BuiltSet, name: str) -> None:
 
 
 def _own_hook() -> None:
-    registry._sitemaps["products"] = type("Weekly", (Products,), {"changefreq": "weekly"})
+    replace_section("products", type("Weekly", (Products,), {"changefreq": "weekly"}))
 
 
 CASES: dict[str, tuple[Callable[[BuiltSet], object], list[int], str]] = {
@@ -778,7 +773,7 @@ class Flaky(Products):
 def test_a_page_that_code_has_raised_for_is_rendered_by_the_next_build(
     built: BuiltSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    registry._sitemaps["products"] = Flaky
+    replace_section("products", Flaky)
     assert build(["products"]).sections[0].report.dropped == 1
     monkeypatch.setattr(Flaky, "is_down", False)
 
@@ -790,7 +785,7 @@ def test_a_page_that_code_has_raised_for_is_rendered_by_the_next_build(
 
 
 def test_a_row_that_is_wrong_is_not_tried_again(built: BuiltSet) -> None:
-    registry._sitemaps["products"] = type("Wrong", (Products,), {"priority": lambda self, item: "high"})
+    replace_section("products", type("Wrong", (Products,), {"priority": lambda self, item: "high"}))
     assert build(["products"]).sections[0].report.dropped == 40
 
     assert list(examine(["products"])) == []
@@ -801,7 +796,7 @@ INDEXES: dict[str, Callable[[BuiltSet], object]] = {
     "public url": lambda built: built.use(PUBLIC_URL="https://cdn.example/"),
     "removed": lambda built: _remove(built, "sitemap.xml.gz"),
     "removed of a section": lambda built: _remove(built, "sitemap-products.xml"),
-    "section": lambda built: registry._sitemaps.pop("products"),
+    "section": lambda built: registry.unregister("products"),
 }
 
 

@@ -16,7 +16,7 @@ from django.test import Client
 
 from built import BuiltSet, index_names
 from clock import Clock
-from samples import DAY, Products, make_products, paths
+from samples import DAY, Products, make_products, paths, replace_section, unregister_all
 from sitemaps_plus import Image, NewsSitemap, register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import SitemapError
@@ -30,11 +30,6 @@ from xml_checks import locs
 pytestmark = pytest.mark.django_db
 
 LATER = DAY + timedelta(days=30)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
 
 
 @pytest.fixture
@@ -407,7 +402,7 @@ def test_a_section_that_is_registered_no_more_leaves_the_index_and_then_the_stor
 ) -> None:
     register("more", type("More", (Products,), {"limit": 50}))
     build()
-    del registry._sitemaps["products"]
+    registry.unregister("products")
     build()
     assert built.listed() == ["/sitemap-more-1.xml"]
     assert page_names(1, 2, 3, 4) < built.names()
@@ -425,7 +420,7 @@ def test_sections_with_most_urls_that_nobody_registers_stay_until_that_is_allowe
     register("few", type("Few", (Products,), {"queryset": Product.objects.filter(pk__lte=1000)}))
     assert build().is_complete
     listed = built.listed()
-    del registry._sitemaps["products"]
+    registry.unregister("products")
 
     held = build()
 
@@ -446,7 +441,7 @@ def test_a_section_with_few_urls_that_nobody_registers_leaves_with_a_word(
 ) -> None:
     register("few", type("Few", (Products,), {"queryset": Product.objects.filter(pk__lte=1000)}))
     build()
-    del registry._sitemaps["few"]
+    registry.unregister("few")
 
     assert build().is_complete
 
@@ -456,7 +451,7 @@ def test_a_section_with_few_urls_that_nobody_registers_leaves_with_a_word(
 
 def test_where_nothing_is_registered_nothing_is_removed(built: BuiltSet) -> None:
     whole = built.files()
-    registry._sitemaps.clear()
+    unregister_all()
 
     with pytest.raises(SitemapError, match="No sitemap is registered"):
         build()
@@ -617,7 +612,7 @@ def test_urls_that_suddenly_look_alike_are_held_back(site: BuiltSet, location: A
     make_products(30)
     build()
     before = site.files()
-    registry._sitemaps["products"] = type("Other", (Products,), {"location": location})
+    replace_section("products", type("Other", (Products,), {"location": location}))
 
     result = build()
 
@@ -756,7 +751,7 @@ def test_published_names_what_a_section_leaves_behind_under_its_own_address(
     register("more", type("More", (Products,), {}))
     build()
     told.clear()
-    del registry._sitemaps["products"]
+    registry.unregister("products")
 
     build()
 

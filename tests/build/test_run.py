@@ -14,8 +14,8 @@ from django.db.models.functions import Concat
 from django.test import Client
 from django.utils import translation
 
-from samples import make_products, paths, put_template, section_of, text_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, register, registry
+from samples import make_products, paths, put_template, replace_section, section_of, text_of
+from sitemaps_plus import ModelSitemap, NewsSitemap, register
 from sitemaps_plus.build import build
 from sitemaps_plus.build.examination import examine
 from sitemaps_plus.build.results import BuildResult
@@ -50,11 +50,6 @@ class Fragile(Products):
         if type(self).broken:
             raise RuntimeError("the rows cannot be read")
         return super().get_queryset()
-
-
-@pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
 
 
 @pytest.fixture
@@ -217,7 +212,7 @@ def test_a_page_that_became_empty_leaves_the_index(folder: Path) -> None:
     build()
     assert listed(folder, "sitemap-products.xml") == ["/sitemap-products-1.xml", "/sitemap-products-3.xml"]
 
-    registry._sitemaps["more"] = type("Empty", (Products,), {"queryset": Product.objects.none()})
+    replace_section("more", type("Empty", (Products,), {"queryset": Product.objects.none()}))
     result = build(allow_shrink=True)
     assert done(result)["more"] == (0, 0)
     assert result.is_complete
@@ -345,7 +340,7 @@ def test_a_section_whose_rows_are_all_left_out_keeps_its_files_and_fails(folder:
         def location(self, item: Any) -> str:
             raise RuntimeError("the release is broken")
 
-    registry._sitemaps["products"] = Broken
+    replace_section("products", Broken)
     result = build()
 
     assert not result.is_complete
@@ -587,7 +582,7 @@ def test_a_full_disk_leaves_every_old_file_whole_and_nothing_else(
     result = build(full=True)
 
     monkeypatch.undo()
-    registry._sitemaps["products"] = Products
+    replace_section("products", Products)
     assert not result.is_complete
     assert set(files(folder)) == set(before)
     rows = listed_rows(folder)

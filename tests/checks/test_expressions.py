@@ -19,7 +19,6 @@ from sitemaps_plus import (
     UrlFor,
     Video,
     register,
-    registry,
 )
 from testapp.models import Article, Leaflet, Note, Photo, Product, Remark, Tag
 
@@ -27,8 +26,7 @@ INDEX = "sitemaps_plus:section"
 
 
 @pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
+def _nothing_registered(settings: Any) -> None:
     settings.LANGUAGES = [("en", "English"), ("de", "German")]
 
 

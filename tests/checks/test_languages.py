@@ -7,13 +7,12 @@ from django.contrib import sitemaps as contrib
 from django.core.checks import run_checks
 from django.db.models import F
 
-from sitemaps_plus import Image, ModelSitemap, Related, Siblings, Sitemap, UrlFor, Video, register, registry
+from sitemaps_plus import Image, ModelSitemap, Related, Siblings, Sitemap, UrlFor, Video, register
 from testapp.models import Leaflet, Product
 
 
 @pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
+def _nothing_registered(settings: Any) -> None:
     settings.LANGUAGES = [("en", "English"), ("de", "German")]
 
 

@@ -9,14 +9,9 @@ from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storag
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
-from sitemaps_plus import GenericSitemap, Image, ModelSitemap, Related, Sitemap, Video, register, registry
+from sitemaps_plus import GenericSitemap, Image, ModelSitemap, Related, Sitemap, Video, register
 from sitemaps_plus.values import Player
 from testapp.models import Note, Product, Tag
-
-
-@pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
 
 
 class Remote(Storage):

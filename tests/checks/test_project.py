@@ -26,11 +26,6 @@ from sitemaps_plus.values import Player
 from testapp.models import Article, Cell, Note, Product, Seat, Token
 
 
-@pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_sitemaps", {})
-
-
 def found():
     """Return what the checks of this package say, by id."""
     return [

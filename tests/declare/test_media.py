@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import strategies
 from samples import make_products, section_of, text_of, written
-from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, UrlFor, Video, registry, views
+from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, UrlFor, Video, views
 from sitemaps_plus.declare.hooks import read_hooks
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, StrictError
 from sitemaps_plus.render.pages import render_page
@@ -33,11 +33,6 @@ NAMES = {
     "news": "http://www.google.com/schemas/sitemap-news/0.9",
     "xhtml": "http://www.w3.org/1999/xhtml",
 }
-
-
-@pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
 
 
 def found(document: bytes, path: str) -> list[str | None]:

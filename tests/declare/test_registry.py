@@ -23,11 +23,6 @@ from sitemaps_plus.errors import InvalidSitemap, PageNotFound, SitemapError
 from testapp.models import Article, Product
 
 
-@pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_sitemaps", {})
-
-
 class Products(ModelSitemap):
     queryset = Product.objects.all()
 
@@ -371,3 +366,21 @@ def test_public_names_need_no_settings_and_no_models():
         "register",
         "registry",
     ]
+
+
+def test_what_a_test_registers_is_gone_when_it_ends():
+    own = Registry()
+    own.register("pages", Pages)
+    own.register("kept", Pages)
+
+    with own.isolated("kept"):
+        own.register("products", Pages)
+        own.unregister("kept")
+        assert list(own) == ["products"]
+
+    assert list(own) == ["pages", "kept"]
+    with pytest.raises(PageNotFound, match="no sitemap section 'other'"), own.isolated("other"):
+        pass
+    with pytest.raises(ZeroDivisionError), own.isolated():
+        own.register("pages", 1 / 0)
+    assert list(own) == ["pages", "kept"]

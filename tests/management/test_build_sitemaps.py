@@ -15,8 +15,8 @@ from django.test import Client
 from django.utils import timezone
 
 from factories import DAY
-from samples import make_products
-from sitemaps_plus import ModelSitemap, Sitemap, register, registry
+from samples import make_products, replace_section
+from sitemaps_plus import ModelSitemap, Sitemap, register
 from sitemaps_plus.build.lease import hold
 from sitemaps_plus.build.results import BuildResult
 from sitemaps_plus.models import Build, SitemapPage
@@ -50,11 +50,6 @@ class OneBad(Products):
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-@pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
 
 
 def run(*args: str, stderr: io.StringIO | None = None, **options: Any) -> tuple[str, str, CommandError | None]:
@@ -485,7 +480,7 @@ def test_a_signal_ends_the_build_between_two_pages_and_the_set_is_whole(
     assert handler is signal.default_int_handler
     assert {name for name in published() if "second" in name} == set()
     assert b"sitemap-first-3.xml" in content("sitemap.xml")
-    registry._sitemaps["second"] = Products
+    replace_section("second", Products)
     assert run()[2] is None
     assert b"sitemap-second-3.xml" in content("sitemap.xml")
 

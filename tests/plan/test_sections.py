@@ -309,8 +309,7 @@ def test_a_method_that_hands_out_one_column_is_as_good_as_an_expression():
 
 
 @pytest.fixture
-def _registered(monkeypatch):
-    monkeypatch.setattr(registry, "_sitemaps", {})
+def _registered():
     registry.register("products", Products)
     registry.register("recipes", Recipe)
 

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
 from samples import DAY, SITE, make_products, paths, put_template, section_of, text_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap, register, registry
+from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap, register
 from sitemaps_plus.errors import (
     InvalidSitemap,
     PageFull,
@@ -48,11 +48,6 @@ from testapp.models import Article, Product
 from xml_checks import lastmods, locs, validate
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
 
 
 class Products(ModelSitemap):

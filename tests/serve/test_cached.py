@@ -50,8 +50,7 @@ EXAMPLE = {"ORIGIN": "https://example.com"}
 
 
 @pytest.fixture(autouse=True)
-def _only_products(monkeypatch, settings):
-    monkeypatch.setattr(registry, "_sitemaps", {})
+def _only_products(settings):
     register("products", Products)
     settings.SITEMAPS_PLUS = EXAMPLE
 
@@ -778,10 +777,10 @@ settings.configure(
 )
 django.setup()
 
+from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
-from sitemaps_plus import ModelSitemap
+from sitemaps_plus import ModelSitemap, registry
 from sitemaps_plus.serve import cached
-from sitemaps_plus import registry
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.stores.packing import pack
@@ -799,7 +798,7 @@ def look(wanted, since=None):
 
 
 cached.look = look
-registry._sitemaps = {"products": ModelSitemap}
+registry.register("products", type("Types", (ModelSitemap,), {"queryset": ContentType.objects.all(), "location": "/"}))
 site = SiteOrigin(id=1, origin=Origin.parse("https://example.com"))
 print("ready", flush=True)
 sys.stdin.readline()

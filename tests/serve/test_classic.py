@@ -33,8 +33,7 @@ BASE = "http://example.com"
 
 
 @pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_sitemaps", {})
+def _nothing_registered():
     Site.objects.clear_cache()
 
 

@@ -21,7 +21,7 @@ from django.test.utils import CaptureQueriesContext
 from clock import Clock
 from samples import Products, make_products
 from shared_database import shared_database
-from sitemaps_plus import register, registry, views
+from sitemaps_plus import register, views
 from sitemaps_plus.errors import Unavailable
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.serve import crawlers
@@ -35,8 +35,7 @@ PAGE = "/sitemap-products-1.xml"
 
 
 @pytest.fixture(autouse=True)
-def _only_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
+def _only_products() -> None:
     register("products", Products)
 
 

@@ -41,10 +41,9 @@ class InLanguages(ModelSitemap):
 
 
 @pytest.fixture(autouse=True)
-def _english_german_portuguese(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def _english_german_portuguese(settings: Any) -> None:
     settings.LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("pt-br", "Português")]
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
-    monkeypatch.setattr(registry, "_sitemaps", {})
     # Its cache is the one thing that a page may ask the database for.
     Site.objects.get_current()
 

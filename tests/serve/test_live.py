@@ -32,8 +32,7 @@ FILE = "example.com/sitemap-products-1.xml.gz"
 
 
 @pytest.fixture(autouse=True)
-def _only_products(monkeypatch, settings):
-    monkeypatch.setattr(registry, "_sitemaps", {})
+def _only_products(settings):
     register("products", Products)
     settings.SITEMAPS_PLUS = EXAMPLE
 

@@ -31,7 +31,6 @@ class Products(ModelSitemap):
 
 @pytest.fixture(autouse=True)
 def _only_products(monkeypatch, settings):
-    monkeypatch.setattr(registry, "_sitemaps", {})
     monkeypatch.setattr(saved_rows, "_said", {})
     register("products", Products)
     settings.SITEMAPS_PLUS = EXAMPLE

@@ -27,7 +27,7 @@ from storages.backends.s3 import S3Storage
 
 from clock import Clock
 from samples import DAY, Products, make_products, paths
-from sitemaps_plus import register, registry
+from sitemaps_plus import register
 from sitemaps_plus.build import build
 from sitemaps_plus.stores.files import FileStore, get_store
 from sitemaps_plus.stores.s3 import SitemapS3Storage
@@ -329,13 +329,12 @@ def test_a_file_can_still_be_written_piece_by_piece(bucket: Bucket) -> None:
 
 
 @pytest.fixture
-def built(bucket: Bucket, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+def built(bucket: Bucket, settings: Any) -> Bucket:
     """Let builds go to the bucket."""
     backend = {"BACKEND": "sitemaps_plus.stores.s3.SitemapS3Storage", "OPTIONS": bucket.options}
     settings.STORAGES = {**settings.STORAGES, "sitemaps": backend}
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com", "EXTENSION": "xml.gz"}
     bucket.watch(storages["sitemaps"])
-    monkeypatch.setattr(registry, "_sitemaps", {})
     register("products", Products)
     make_products(25)
     return bucket

@@ -10,7 +10,7 @@ import pytest
 
 from built import BuiltSet
 from samples import DAY, Products, make_products
-from sitemaps_plus import register, registry
+from sitemaps_plus import register
 from sitemaps_plus.build import build
 from sitemaps_plus.stores.files import get_store
 from sitemaps_plus.stores.staging import Staging, stage
@@ -121,8 +121,7 @@ def test_only_the_own_corner_of_a_directory_is_cleared(settings: Any, tmp_path: 
 
 
 @pytest.fixture
-def products(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
+def products() -> None:
     register("products", Products)
     make_products(25)
 

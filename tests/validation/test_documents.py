@@ -8,7 +8,7 @@ import pytest
 
 from built import BuiltSet
 from samples import Products, make_products, put_template, section_of
-from sitemaps_plus import register, registry
+from sitemaps_plus import register
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import InvalidDocument
 from sitemaps_plus.validation import documents
@@ -82,9 +82,8 @@ def test_more_than_the_protocol_allows_is_refused(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture
-def template(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def template(settings: Any, tmp_path: Path) -> Callable[[str], None]:
     """Return what puts a page template of the project before those of the apps."""
-    monkeypatch.setattr(registry, "_sitemaps", {})
     return partial(put_template, settings, tmp_path / "templates", "sitemap.xml")
 
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories import ArticleFactory, ProductFactory
-from samples import DAY, SITE, Products, make_products, put_template
+from samples import DAY, SITE, Products, make_products, put_template, unregister_all
 from sitemaps_plus import (
     Alternate,
     ModelSitemap,
@@ -49,8 +49,7 @@ HOST = "https://example.com"
 
 
 @pytest.fixture(autouse=True)
-def _project(monkeypatch, settings):
-    monkeypatch.setattr(registry, "_sitemaps", {})
+def _project(settings):
     settings.SITEMAPS_PLUS = {"ORIGIN": HOST}
     settings.ROOT_URLCONF = "testapp.urls_head"
     settings.LANGUAGES = LANGUAGES
@@ -828,7 +827,7 @@ def test_a_value_that_the_column_cannot_hold_is_no_row(text):
 
 @given(st.text(max_size=80) | st.text(max_size=80).map(lambda text: f"/en/text/{text}/"))
 def test_no_text_breaks_the_search(url):
-    registry._sitemaps.clear()
+    unregister_all()
     register("texts", type("Texts", (UrlProducts,), {"location": UrlFor("text", text=F("slug"))}))
     register("computed", Products)
 
@@ -919,7 +918,7 @@ def test_a_plan_of_another_layout_is_made_anew():
     register("products", UrlProducts)
     make_products(25)
     refresh(get_section("products", get_site()))
-    registry._sitemaps.clear()
+    unregister_all()
     register("products", type("Smaller", (UrlProducts,), {"limit": 5}))
 
     match = found("/en/products/product-25/")

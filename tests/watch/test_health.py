@@ -12,7 +12,7 @@ from django.test import Client, RequestFactory
 
 from built import BuiltSet
 from samples import Products, make_products
-from sitemaps_plus import register, registry
+from sitemaps_plus import register
 from sitemaps_plus.build import build
 from sitemaps_plus.views import health
 from testapp.models import Product
@@ -21,11 +21,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 TOKEN = "a-secret-of-24-characters"  # noqa: S105 - of these tests alone
 URL = "/sitemap-health.json"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
 
 
 @pytest.fixture

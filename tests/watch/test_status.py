@@ -15,7 +15,7 @@ from django.utils import timezone, translation
 
 from built import BuiltSet
 from clock import Clock
-from samples import DAY, Products, make_products
+from samples import DAY, Products, make_products, replace_section, unregister_all
 from sitemaps_plus import register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
@@ -29,11 +29,6 @@ from testapp.models import Product
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LATER = DAY + timedelta(days=30)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_sitemaps", {})
 
 
 @pytest.fixture
@@ -110,13 +105,13 @@ def test_rows_that_changed_make_a_page_stale_since_they_were_seen_to(site: Built
 
 def test_another_declaration_makes_all_pages_stale(site: BuiltSet) -> None:
     build()
-    registry._sitemaps["products"] = type("Weekly", (Products,), {"changefreq": "weekly"})
+    replace_section("products", type("Weekly", (Products,), {"changefreq": "weekly"}))
 
     assert (section().state, section().stale_pages) == ("stale", 3)
 
 
 def test_the_hook_that_needs_objects_is_named(site: BuiltSet) -> None:
-    registry._sitemaps["products"] = type("Slow", (Products,), {"location": lambda self, item: f"/{item.pk}/"})
+    replace_section("products", type("Slow", (Products,), {"location": lambda self, item: f"/{item.pk}/"}))
 
     assert (section().path, section().decided_by) == ("object", "location")
 
@@ -190,7 +185,7 @@ def render_index_of_nothing() -> None:
 
 def test_a_section_that_failed_says_why(site: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
     build()
-    registry._sitemaps["products"] = type("Strict", (Products,), {"location": F("name")})
+    replace_section("products", type("Strict", (Products,), {"location": F("name")}))
 
     build(strict=True)
 
@@ -280,7 +275,8 @@ def test_what_was_not_built_for_days_asks_for_cron(site: BuiltSet) -> None:
 
 def test_what_is_registered_no_more_is_told(site: BuiltSet) -> None:
     build()
-    registry._sitemaps["other"] = registry._sitemaps.pop("products")
+    register("other", registry["products"])
+    registry.unregister("products")
 
     assert ("warning", "products", "products is published with 25 URLs, and not registered any more.") in alarms()
 
@@ -296,7 +292,7 @@ def test_a_new_section_beside_built_ones_is_not_built_yet(site: BuiltSet) -> Non
 
 
 def test_without_any_section_or_site_that_is_the_error(settings: Any, site: BuiltSet) -> None:
-    registry._sitemaps.clear()
+    unregister_all()
     settings.SITEMAPS_PLUS = {}
     Site.objects.create(domain="not a host", name="bad")
 
@@ -348,7 +344,7 @@ def test_a_clock_that_is_ahead_makes_nothing_stale(site: BuiltSet, clock: Clock)
 
 def test_a_class_that_raises_is_no_section_that_lost_its_rows(site: BuiltSet) -> None:
     build()
-    registry._sitemaps["products"] = type("Bad", (Products,), {"items": fail})
+    replace_section("products", type("Bad", (Products,), {"items": fail}))
 
     assert alarms() == [("error", "products", "RuntimeError: no rows today")]
 

@@ -18,7 +18,7 @@ from django.db import transaction
 from factories import DAY
 from samples import make_products, paths
 from shared_database import shared_database
-from sitemaps_plus import ModelSitemap, register, registry
+from sitemaps_plus import ModelSitemap, register
 from sitemaps_plus.build import build
 from sitemaps_plus.build.executors.pool import usable_cores
 from sitemaps_plus.models import Build, SitemapPage
@@ -241,9 +241,8 @@ def test_a_section_of_one_page_starts_no_process(run: Any, tmp_path: Path) -> No
 
 
 @pytest.fixture
-def _rows_registered(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def _rows_registered(settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
-    monkeypatch.setattr(registry, "_sitemaps", {})
     register("rows", Rows)
     make_products(25)
 

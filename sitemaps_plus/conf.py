@@ -8,6 +8,8 @@ from pathlib import Path
 
 from django.conf import settings as django_settings
 
+from sitemaps_plus.protocol.names import Format
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -19,7 +21,7 @@ class Settings:
     PUBLIC_URL: str | Mapping[int, str] | None = None
     """Where crawlers fetch a built set, for example a CDN, or one for each site id; the origin's root without it."""
 
-    EXTENSION: str = "xml"
+    EXTENSION: Format = "xml"
     """How the pages that an index lists end: ``"xml"`` or ``"xml.gz"``."""
 
     CACHE: str = "default"
@@ -40,7 +42,7 @@ class Settings:
     STAGING: str | Path | None = None
     """Where pages wait to be published: an absolute path, a prefix in the storage, or the temporary directory."""
 
-    FORMATS: Sequence[str] = ("xml.gz",)
+    FORMATS: Sequence[Format] = ("xml.gz",)
     """What a build makes of each page: ``xml.gz`` always, and ``xml`` and ``txt.gz`` where they are named."""
 
     GRACE_PERIOD: float = 86_400
@@ -73,9 +75,6 @@ class Settings:
     HREFLANG: Mapping[str, str | None] = field(default_factory=dict)
     """What ``hreflang`` says for a language of ``LANGUAGES``: ``{"es-419": "es"}``; None for no link to it."""
 
-
-FORMATS = ("xml.gz", "xml", "txt.gz")
-"""What a build can make of a page."""
 
 NAMES = tuple(one.name for one in fields(Settings))
 

@@ -9,6 +9,8 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from sitemaps_plus.protocol.names import page_name
+
 
 class SitemapPage(models.Model):
     """One page number of one section of one site; never deleted, because a number is issued only once.
@@ -74,7 +76,7 @@ class SitemapPage(models.Model):
 
     def __str__(self) -> str:
         """Return the name of the page as its URL has it."""
-        return f"sitemap-{self.label}-{self.number}"
+        return page_name(self.label, self.number)
 
     @property
     def is_retired(self) -> bool:

@@ -10,7 +10,8 @@ from django.urls import NoReverseMatch, reverse
 
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.stores.files import get_store, page_file
+from sitemaps_plus.protocol.names import page_path
+from sitemaps_plus.stores.files import get_store
 
 
 def live_address(request: HttpRequest, site: SiteOrigin, name: str, *args: Any) -> str:
@@ -29,6 +30,6 @@ def live_address(request: HttpRequest, site: SiteOrigin, name: str, *args: Any) 
 def file_of(section: Section, number: int) -> str:
     """Return where the built file of a page is, for people; "" where the storage cannot tell."""
     try:
-        return get_store().where(page_file(section.site.domain, section.label, number))
+        return get_store().where(page_path(section.site.domain, section.label, number))
     except Exception:  # each storage has errors of its own
         return ""

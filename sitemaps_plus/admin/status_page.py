@@ -36,6 +36,7 @@ from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.plan.pages import Page, active, make_plan, stored_plan
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
+from sitemaps_plus.protocol.names import page_file
 from sitemaps_plus.render.pages import base_of
 from sitemaps_plus.serve.crawlers import CrawlerSummary, visits_of
 from sitemaps_plus.stores.cache import is_for_one_process
@@ -159,7 +160,7 @@ class StatusAdmin(ReadOnly, _Base):
             "row": self._page_rows(status, [record])[0],
             "left_out": list(panels.problems_of(record, status.section, self._object_links(request))),
             "live_url": live_address(request, status.section.site, "page", label, number, "xml"),
-            "public_url": f"{base_of(status.section)}sitemap-{label}-{number}.xml",
+            "public_url": base_of(status.section) + page_file(label, number, "xml"),
             "file": file_of(status.section, number) if record.built_digest else "",
             "section_link": self._link("section", site_id, label),
             "entries": self._entries(request, status.section, page),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,14 +20,22 @@ from sitemaps_plus.plan.pages import Page, Plan, stored_plan
 from sitemaps_plus.plan.planner import record_publishing
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin
+from sitemaps_plus.protocol.names import (
+    INDEX_FORMATS,
+    Format,
+    file_name,
+    index_file,
+    index_name,
+    page_file,
+    parse_page_file,
+    site_directory,
+)
 from sitemaps_plus.protocol.writer import IndexItem
 from sitemaps_plus.render.pages import Document, base_of, directory, lastmod_of, list_pages, make_index, public_url
-from sitemaps_plus.stores.files import FileStore, page_name, site_directory
+from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.stores.manifest import Manifest, ManifestFile, PageEntry, SectionEntry
 from sitemaps_plus.stores.packing import formats, make_format
 from sitemaps_plus.stores.staging import Staging
-
-_PAGE = re.compile(r"sitemap-(?P<label>.+)-(?P<number>\d+)\.(?P<form>xml\.gz|xml|txt\.gz)")
 
 Pause = Callable[[], None]
 """Called before each page is replaced; raises where the build has to end there."""
@@ -88,7 +95,7 @@ class PublishedSet:
         found = cls(site=site, store=store, file=file, manifest=manifest, names=store.list(host))
         for label, section in manifest.sections.items():
             for number, page in list(section.pages.items()):
-                if found.names is not None and page_name(label, number) not in found.names:
+                if found.names is not None and page_file(label, number) not in found.names:
                     # Somebody has removed it, and no index may name it.
                     del section.pages[number]
                 elif not found._has_all_formats(label, number, page):
@@ -103,7 +110,7 @@ class PublishedSet:
     def missing_indexes(self) -> Iterator[str]:
         """Yield the files of published indexes that are not there, as far as the storage can tell."""
         for name in self.manifest.indexes:
-            yield from (file for file in (f"{name}.xml", f"{name}.xml.gz") if file not in (self.names or {file}))
+            yield from (file for file in _index_names(name) if file not in (self.names or {file}))
 
     def listed_files(self, label: str, number: int) -> list[str]:
         """Return the names of the files of a page."""
@@ -132,7 +139,7 @@ class PublishedSet:
         is_growing = sum(page.urls for page in entries.values()) >= known.urls
         old = old[::-1] if is_growing or ready.plan.section.paged_by == "key" else old
         # A build that broke off may have left one that lacks a page which others have given rows to.
-        is_lacking = bool(new) or self._is_doubted(f"sitemap-{label}") or self._is_doubted("sitemap")
+        is_lacking = bool(new) or self._is_doubted(index_name(label)) or self._is_doubted(index_name())
         if changed:
             self._announce(label, old)
         for page in reversed(new):
@@ -145,8 +152,8 @@ class PublishedSet:
             # Before a page gives up its rows, the page that has them now can be found.
             here = {**entries, **{page.number: known.pages[page.number] for page in old}}
             both = SectionEntry(pages={**known.pages, **here}, base=base_of(ready.plan.section))
-            self._publish_index(f"sitemap-{label}", make_index(self._items(label, both)))
-            self._publish_index("sitemap", make_index(self._all_items({label: both})))
+            self._publish_index(index_name(label), make_index(self._items(label, both)))
+            self._publish_index(index_name(), make_index(self._all_items({label: both})))
         for page in old:
             self._replace(ready, page, pause, is_doubted=page.number in doubted)
             known.pages[page.number] = entries[page.number]
@@ -155,11 +162,11 @@ class PublishedSet:
         for page in ready.pages:
             if page.number in ready.outcomes:
                 record_publishing(page, entries[page.number].digest, ready.began, ready.outcomes[page.number].report)
-        self._publish_index(f"sitemap-{label}", index)
+        self._publish_index(index_name(label), index)
         self.file.write(self.manifest)
         for number in ready.outcomes:
             # Where they wait in a storage that cannot list them, nobody else finds them again.
-            ready.staging.remove(page_name(label, number))
+            ready.staging.remove(page_file(label, number))
         return len(changed)
 
     def finish(self, *, prune: bool, keeps_unregistered: bool = False) -> str | None:
@@ -167,13 +174,13 @@ class PublishedSet:
         for label in () if keeps_unregistered else self.unregistered:
             section = self.manifest.sections.pop(label)
             self._retire(label, section, section.pages)
-            self._publish_index(f"sitemap-{label}", None)
+            self._publish_index(index_name(label), None)
         items = list(self._all_items({}))
-        place = self._publish_index("sitemap", make_index(items) if items else None)
+        place = self._publish_index(index_name(), make_index(items) if items else None)
         for label, section in self.manifest.sections.items():
-            if self.manifest.indexes.get(f"sitemap-{label}") == "":
+            if self.manifest.indexes.get(index_name(label)) == "":
                 # Of a build that broke off: it may list what is removed now.
-                self._publish_index(f"sitemap-{label}", self._index(label, section))
+                self._publish_index(index_name(label), self._index(label, section))
         self._retire_unlisted()
         self._remove_retired(0 if prune else get_settings().GRACE_PERIOD)
         self.file.write(self.manifest)
@@ -191,13 +198,13 @@ class PublishedSet:
         }
         for label in labels:
             section = sections.get(label) or SectionEntry()
-            if not self._is_published(f"sitemap-{label}", self._index(label, section)):
-                yield label, self._why_stale(f"sitemap-{label}", "section")
+            if not self._is_published(index_name(label), self._index(label, section)):
+                yield label, self._why_stale(index_name(label), "section")
         for label in self.unregistered:
             yield label, "the section is not registered any more"
         items = list(self._all_items(sections))
-        if not self._is_published("sitemap", make_index(items) if items else None):
-            yield "", self._why_stale("sitemap", "site")
+        if not self._is_published(index_name(), make_index(items) if items else None):
+            yield "", self._why_stale(index_name(), "site")
 
     def _has_all_formats(self, label: str, number: int, page: PageEntry) -> bool:
         if set(formats()) - set(page.formats):
@@ -239,8 +246,10 @@ class PublishedSet:
     def _page_files(self, ready: Ready, page: Page, data: bytes) -> dict[str, bytes]:
         label = ready.plan.section.label
         is_written = find_override(PAGE, label) is None
-        names = self.listed_files(label, page.number)
-        return {name: make_format(data, name, is_written=is_written) for name in names}
+        return {
+            page_file(label, page.number, format): make_format(data, format, is_written=is_written)
+            for format in formats()
+        }
 
     def _is_damaged(self, files: dict[str, bytes]) -> bool:
         return not all(self.store.holds(self._path(name), data) for name, data in files.items())
@@ -250,7 +259,7 @@ class PublishedSet:
         known = self.manifest.section(label)
         for page in old:
             known.pages[page.number].formats = []
-        for name in (f"sitemap-{label}", "sitemap"):
+        for name in (index_name(label), index_name()):
             if digest := self.manifest.indexes.get(name):
                 self._announced[name] = digest
                 self.manifest.indexes[name] = ""
@@ -267,7 +276,7 @@ class PublishedSet:
     def _staged(self, ready: Ready, page: Page) -> bytes:
         label = ready.plan.section.label
         try:
-            data = ready.staging.read(page_name(label, page.number))
+            data = ready.staging.read(page_file(label, page.number))
         except FileNotFoundError:
             data = b""
         if zlib.crc32(data) != ready.outcomes[page.number].crc:
@@ -289,7 +298,7 @@ class PublishedSet:
     def _publish_index(self, name: str, document: Document | None) -> str | None:
         """Publish an index and return where it is; an index without sitemaps would be invalid, and is removed."""
         if document is None:
-            for file in (f"{name}.xml.gz", f"{name}.xml"):
+            for file in _index_names(name):
                 if self.store.has(self._path(file)):
                     self.store.remove(self._path(file))
                     self.removed[f"{self._base}{file}"] = None
@@ -309,7 +318,7 @@ class PublishedSet:
                 if self._publish_file(file, data, is_doubted=is_doubted):
                     self.changed[f"{self._base}{file}"] = None
             self.manifest.indexes[name] = document.digest
-        return self.store.where(self._path(f"{name}.xml"))
+        return self.store.where(self._path(file_name(name, "xml")))
 
     def _is_doubted(self, name: str) -> bool:
         """Return whether an earlier build was replacing an index when it broke off."""
@@ -326,7 +335,7 @@ class PublishedSet:
         return f"the index of the {of} {'would list something else' if is_there else 'is missing'}"
 
     def _is_there(self, name: str) -> bool:
-        return self.names is None or self.names.issuperset((f"{name}.xml.gz", f"{name}.xml"))
+        return self.names is None or self.names.issuperset(_index_names(name))
 
     def _index_of(self, ready: Ready, entries: dict[int, PageEntry]) -> Document | None:
         section = SectionEntry(pages=entries, base=base_of(ready.plan.section))
@@ -350,13 +359,13 @@ class PublishedSet:
 
     def _listed(self, label: str) -> Iterator[IndexItem]:
         """Yield the pages of a section that the manifest does not know: somebody has removed it."""
-        document = self.store.read(self._path(f"sitemap-{label}.xml"))
+        document = self.store.read(self._path(index_file(label)))
         if document is None:
             return
         if find_override(INDEX) is not None:
             # What a template of the project wrote may be anything.
             plan = stored_plan(get_section(label, self.site))
-            there = [page for page in plan.pages if self.store.has(self._path(page_name(label, page.number)))]
+            there = [page for page in plan.pages if self.store.has(self._path(page_file(label, page.number)))]
             yield from list_pages(replace(plan, pages=there), public_url(self.site))
             return
         for element in ET.fromstring(document):  # noqa: S314 - written by an earlier build
@@ -383,8 +392,8 @@ class PublishedSet:
             # It came back.
             del self.manifest.retired[name]
         for name in sorted((self.names or set()) - wanted):
-            match = _PAGE.fullmatch(name)
-            if match and match["label"] in self.manifest.sections:
+            file = parse_page_file(name)
+            if file and file.label in self.manifest.sections:
                 self.manifest.retired.setdefault(name, time.time())
 
     def _remove_retired(self, period: float) -> None:
@@ -396,15 +405,14 @@ class PublishedSet:
                 self.store.remove(self._path(name))
                 del self.manifest.retired[name]
 
-    def _file_names(self, label: str, number: int, forms: Iterable[str]) -> list[str]:
-        stem = page_name(label, number).removesuffix(".xml.gz")
-        return [f"{stem}.{form}" for form in forms]
+    def _file_names(self, label: str, number: int, forms: Iterable[Format]) -> list[str]:
+        return [page_file(label, number, form) for form in forms]
 
     def _path(self, name: str) -> str:
         return f"{site_directory(self.site.domain)}/{name}"
 
     def _listed_name(self, label: str, number: int) -> str:
-        return f"sitemap-{label}-{number}.{get_settings().EXTENSION}"
+        return page_file(label, number, get_settings().EXTENSION)
 
     @property
     def _base(self) -> str:
@@ -412,4 +420,8 @@ class PublishedSet:
 
 
 def _index_files(name: str, document: Document) -> dict[str, bytes]:
-    return {f"{name}.xml.gz": document.gzipped, f"{name}.xml": b"".join(document.chunks())}
+    return {file_name(name, format): make_format(document.gzipped, format) for format in INDEX_FORMATS}
+
+
+def _index_names(name: str) -> list[str]:
+    return [file_name(name, format) for format in INDEX_FORMATS]

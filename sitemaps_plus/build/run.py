@@ -29,12 +29,13 @@ from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.plan.validators import rows_of
+from sitemaps_plus.protocol.names import site_directory
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.shapes import Shape, merge, why_not
 from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.signals import published
 from sitemaps_plus.stores.cache import get_cache
-from sitemaps_plus.stores.files import get_store, site_directory
+from sitemaps_plus.stores.files import get_store
 from sitemaps_plus.stores.manifest import SectionEntry
 from sitemaps_plus.stores.staging import Staging, stage
 

@@ -13,12 +13,13 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 
 from sitemaps_plus import views
-from sitemaps_plus.conf import FORMATS, NAMES, Settings, get_settings
+from sitemaps_plus.conf import NAMES, Settings, get_settings
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.protocol.addresses import Origin, normalize
 from sitemaps_plus.protocol.codes import check_hreflang
 from sitemaps_plus.protocol.entries import PROFILES
+from sitemaps_plus.protocol.names import FORMATS, index_file
 
 _ANY_ORIGIN = Origin(scheme="https", host="example.com")
 _DAYS = range(1, 3651)
@@ -209,7 +210,7 @@ def check_urls(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def _check_root(index: str) -> Iterator[CheckMessage]:
-    if index != f"{get_script_prefix()}sitemap.xml":
+    if index != f"{get_script_prefix()}{index_file()}":
         yield Warning(
             f"The index is at {index}: a sitemap covers only URLs in its own directory and below.",
             hint='Include the URLconf at the root: path("", include("sitemaps_plus.urls")).',
@@ -218,7 +219,7 @@ def _check_root(index: str) -> Iterator[CheckMessage]:
 
 
 def _check_shadow(index: str, label: str | None) -> Iterator[CheckMessage]:
-    path = index if label is None else f"{index.removesuffix('sitemap.xml')}sitemap-{label}.xml"
+    path = index if label is None else f"{index.removesuffix(index_file())}{index_file(label)}"
     expected = views.site_index if label is None else views.section_index
     try:
         # resolve() wants what follows the script prefix.

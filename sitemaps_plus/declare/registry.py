@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, overload
@@ -16,10 +15,8 @@ from sitemaps_plus.declare.hooks import Hook, is_constant, read_hooks
 from sitemaps_plus.declare.languages import languages_in
 from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound, shown
+from sitemaps_plus.protocol.names import MAX_LABEL, ends_like_page, index_file, is_label
 from sitemaps_plus.values.base import Value
-
-_LABEL = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
-_ENDS_LIKE_A_PAGE = re.compile(r"(?:.*-)?[0-9]+")
 
 AnySitemap = Any
 """A Sitemap class or instance, ours or ``django.contrib.sitemaps``'s."""
@@ -118,13 +115,13 @@ def register(label: str, sitemap: Any = None) -> Any:
 def _check_label(label: str) -> None:
     if not isinstance(label, str):
         raise InvalidSitemap(f'register() takes a label first, as in @register("products"); it got {label!r}.')
-    if not _LABEL.fullmatch(label) or len(label) > 100:
+    if not is_label(label):
         raise InvalidSitemap(
-            f"{label!r} cannot be a label: use at most 100 lower-case letters, digits, hyphens and underscores."
+            f"{label!r} cannot be a label: use at most {MAX_LABEL} lower-case letters, digits, hyphens and underscores."
         )
-    if _ENDS_LIKE_A_PAGE.fullmatch(label):
+    if ends_like_page(label):
         raise InvalidSitemap(
-            f"{label!r} cannot be a label: its end reads as a page number in /sitemap-{label}.xml. "
+            f"{label!r} cannot be a label: its end reads as a page number in /{index_file(label)}. "
             "Put a letter behind the digits."
         )
 

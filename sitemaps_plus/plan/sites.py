@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import InvalidEntry, NoOrigin, UnknownHost
 from sitemaps_plus.protocol.addresses import Origin
-from sitemaps_plus.stores.files import site_directory
+from sitemaps_plus.protocol.names import site_directory
 
 _SETTING = 'SITEMAPS_PLUS["ORIGIN"]'
 

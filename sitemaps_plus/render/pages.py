@@ -26,6 +26,7 @@ from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Scope
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import Cleaner
+from sitemaps_plus.protocol.names import index_file, page_file
 from sitemaps_plus.protocol.reports import Problem, Report
 from sitemaps_plus.protocol.shapes import Sampler
 from sitemaps_plus.protocol.writer import IndexItem, Limits, Tally, write_index, write_text, write_urlset
@@ -151,7 +152,7 @@ def list_pages(plan: Plan, base: str | None = None) -> Iterator[IndexItem]:
     # A class with a protocol of its own is served under it: its URLs have the same scheme.
     base = base or f"{section.origin}{directory()}"
     for page in plan.listed:
-        yield IndexItem(f"{base}sitemap-{section.label}-{page.number}.{get_settings().EXTENSION}", lastmod_of(page))
+        yield IndexItem(base + page_file(section.label, page.number, get_settings().EXTENSION), lastmod_of(page))
 
 
 def lastmod_of(page: Page) -> str | None:
@@ -168,7 +169,7 @@ def base_of(section: Section) -> str:
 def directory() -> str:
     """Return the path that the sitemap URLs lie under, "/" where the URLconf is included at the root."""
     try:
-        return reverse("sitemaps_plus:index").removesuffix("sitemap.xml")
+        return reverse("sitemaps_plus:index").removesuffix(index_file())
     except NoReverseMatch:
         # Only built files are used: they are published at the root.
         return get_script_prefix()

@@ -30,6 +30,7 @@ from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin, get_site
 from sitemaps_plus.protocol.addresses import Scope, normalize
 from sitemaps_plus.protocol.entries import Cleaner, Group, Link
+from sitemaps_plus.protocol.names import index_file
 from sitemaps_plus.protocol.reports import Report, Silence
 from sitemaps_plus.render import object_path, row_path
 from sitemaps_plus.render.pages import make_cleaner, neutral, public_url
@@ -110,7 +111,7 @@ def sitemap_address(request: HttpRequest | None = None) -> str | None:
     if site is None:
         return None
     if public := public_url(site):
-        return f"{public}sitemap.xml"
+        return f"{public}{index_file()}"
     with neutral(), suppress(NoReverseMatch):
         return normalize(reverse("sitemaps_plus:index"), origin=site.origin)
     return None

@@ -17,8 +17,9 @@ from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import rows_of
+from sitemaps_plus.protocol.names import index_path, page_path
 from sitemaps_plus.render.pages import Document, Format, neutral, render_index, render_planned
-from sitemaps_plus.stores.files import get_store, page_file, site_directory
+from sitemaps_plus.stores.files import get_store
 from sitemaps_plus.stores.packing import unpack
 
 logger = logging.getLogger("sitemaps_plus")
@@ -78,9 +79,9 @@ def look(wanted: Wanted, since: datetime | None = None) -> Look:
 
 def read_built(site: SiteOrigin, label: str, number: int) -> Document | None:
     """Return the built file of a page, or of an index as number 0; None where there is none, or not all of it."""
-    index = f"{site_directory(site.domain)}/{'-'.join(filter(None, ('sitemap', label)))}.xml.gz"
+    path = page_path(site.domain, label, number) if number else index_path(site.domain, label)
     try:
-        data = get_store().read(page_file(site.domain, label, number) if number else index)
+        data = get_store().read(path)
         if data is None:
             return None
         digest, size = hashlib.sha256(), 0

@@ -104,21 +104,6 @@ class FileStore:
             return set()
 
 
-def site_directory(domain: str) -> str:
-    """Return the directory of a site's files; a colon is no part of a file name everywhere."""
-    return domain.replace(":", "_")
-
-
-def page_name(label: str, number: int) -> str:
-    """Return what the file of a page is called in its directory."""
-    return f"sitemap-{label}-{number}.xml.gz"
-
-
-def page_file(domain: str, label: str, number: int) -> str:
-    """Return the name of the file of a page."""
-    return f"{site_directory(domain)}/{page_name(label, number)}"
-
-
 def get_store() -> FileStore:
     """Return the store of the ``STORAGE`` setting, or ``sitemaps/`` in the default storage where it is not defined."""
     alias = get_settings().STORAGE

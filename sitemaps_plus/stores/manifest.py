@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sitemaps_plus.conf import FORMATS
+from sitemaps_plus.protocol.names import FORMATS, Format, parse_page_file
 from sitemaps_plus.protocol.shapes import Shape
 from sitemaps_plus.stores.files import FileStore
 
@@ -32,7 +32,7 @@ class PageEntry:
     """Uncompressed."""
     lastmod: str | None
     """As the index says it."""
-    formats: list[str] = field(default_factory=lambda: ["xml.gz"])
+    formats: list[Format] = field(default_factory=lambda: ["xml.gz"])
     """What is made of it; empty from before its files are replaced until afterwards, as nobody knows what they are."""
     left_out: int = 0
     dropped: int = 0
@@ -156,7 +156,7 @@ def _load_page(given: dict[str, Any]) -> PageEntry:
 
 def _file_name(name: str) -> str:
     # What is retired is removed some day: it must be ours.
-    if not re.fullmatch(r"sitemap-[^/\\]+-\d+\.(xml|txt|xml\.gz|txt\.gz)", name):
+    if parse_page_file(name) is None:
         raise ValueError(f"{name!r} is no page")
     return name
 

@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from sitemaps_plus.conf import get_settings
+from sitemaps_plus.protocol.names import Format
 from sitemaps_plus.protocol.writer import NAMESPACE
 
 GZIP = 31
@@ -81,20 +82,20 @@ def get_packer() -> Packer:
     return Packer(fast.compressobj, fast.HIGHEST_LEVEL, fast.DEFAULT_LEVEL)
 
 
-def formats() -> Sequence[str]:
+def formats() -> Sequence[Format]:
     """Return what is made of a page: always ``xml.gz``, first."""
     return list(dict.fromkeys(("xml.gz", *get_settings().FORMATS)))
 
 
-def make_format(gzipped: bytes, name: str, *, is_written: bool = True) -> bytes:
-    """Return a page as the name of the file says: ``.xml.gz`` as it is, ``.xml``, or ``.txt.gz`` with a URL a line.
+def make_format(gzipped: bytes, format: Format, *, is_written: bool = True) -> bytes:
+    """Return a page in another format; a line of ``txt.gz`` is a URL.
 
     A page that is not `is_written` by the writer may say the same in other ways.
     """
-    if name.endswith(".xml.gz"):
+    if format == "xml.gz":
         return gzipped
     document = b"".join(unpack(gzipped))
-    if name.endswith(".xml"):
+    if format == "xml":
         return document
     found = (html.unescape(loc.decode()) for loc in _LOC.findall(document)) if is_written else _locs(document)
     return pack((f"{loc}\n".encode() for loc in found), get_settings().GZIP_LEVEL).data

@@ -12,8 +12,9 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from sitemaps_plus.protocol.addresses import canonical
+from sitemaps_plus.protocol.names import page_path, site_directory
 from sitemaps_plus.protocol.text import escape
-from sitemaps_plus.stores.files import get_store, page_file, site_directory
+from sitemaps_plus.stores.files import get_store
 from sitemaps_plus.stores.manifest import Manifest, ManifestFile
 from sitemaps_plus.stores.packing import unpack
 
@@ -55,7 +56,7 @@ class Published:
     def has(self, label: str, number: int, *texts: str) -> list[bool] | None:
         """Return which of `texts` the file of a page has; None where it cannot be read."""
         try:
-            data = self._store.read(page_file(self._domain, label, number))
+            data = self._store.read(page_path(self._domain, label, number))
             return None if data is None else _contained(data, [text.encode() for text in texts])
         except Exception as error:  # each storage has errors of its own; half a file is no gzip
             logger.warning("The built file of page %s of the sitemap %r cannot be read: %s", number, label, error)

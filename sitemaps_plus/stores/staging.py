@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sitemaps_plus.conf import get_settings
+from sitemaps_plus.protocol.names import parse_page_file
 from sitemaps_plus.stores.files import get_store
 
 _PREFIX = "sitemaps_plus-"
@@ -99,7 +99,8 @@ def _clear(staging: Staging, label: str) -> None:
 
 
 def _is_ours(name: str, label: str) -> bool:
-    return re.fullmatch(rf"sitemap-{re.escape(label)}-\d+\.xml\.gz", name) is not None
+    file = parse_page_file(name)
+    return file is not None and (file.label, file.format) == (label, "xml.gz")
 
 
 def _remove_abandoned(made: Path) -> None:

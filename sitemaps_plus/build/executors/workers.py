@@ -20,9 +20,9 @@ from sitemaps_plus.plan.overrides import PAGE, find_override
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin
+from sitemaps_plus.protocol.names import page_file
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.render.pages import render_as_planned
-from sitemaps_plus.stores.files import page_name
 from sitemaps_plus.stores.staging import Staging
 from sitemaps_plus.validation.documents import check_document
 
@@ -198,7 +198,7 @@ def _render(section: Section, task: Task) -> Outcome:
         if has_override:
             # The writer gives nothing else; what a template of the project gives is known when it is read.
             check_document(document.chunks(), section)
-        task.staging.write(page_name(task.label, page.number), document.gzipped)
+        task.staging.write(page_file(task.label, page.number), document.gzipped)
     except PageFull as full:
         return Outcome(report=report, full=(str(full), full.split_at))
     except PageNotFound as missing:

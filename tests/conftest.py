@@ -1,7 +1,9 @@
 """What holds for every test: nothing in the cache or the storages is left over from the test before."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from clock import Clock
+from samples import put_template
 from sitemaps_plus import registry
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
@@ -42,6 +45,25 @@ def _nothing_kept(settings: Any) -> Iterator[None]:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Time that a test lets pass."""
     return Clock(monkeypatch)
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """A function that lets seconds pass on the clock of this process that nobody can set."""
+    now = 1_000_000.0
+
+    def pass_(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    return pass_
+
+
+@pytest.fixture
+def write_template(settings: Any, tmp_path: Path) -> Callable[..., None]:
+    """A function of a name and a text that puts a template of the project before those of the apps."""
+    return partial(put_template, settings, tmp_path / "templates")
 
 
 @pytest.fixture

@@ -1,13 +1,15 @@
 """Rows, sections and documents that several test modules start from."""
 
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from django.db.models import CharField, F, Value
+from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Concat
+from django.db.models.signals import post_init
 from django.utils import timezone
 
 from sitemaps_plus import ModelSitemap, registry
@@ -20,6 +22,7 @@ from sitemaps_plus.protocol.writer import XHTML, Tally, write_urlset
 from sitemaps_plus.render.pages import Document
 from sitemaps_plus.render.renderer import url_info_group
 from testapp.models import Product
+from xml_checks import locs
 
 SITE = SiteOrigin(id=1, origin=Origin.parse("https://example.com"))
 DAY = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -50,6 +53,31 @@ def make_products(count: int, *, first: int = 1, **values: Any) -> list[Product]
     )
 
 
+def nth(number: int) -> QuerySet[Product]:
+    """Return the product of that number, on page (number + 9) // 10 of `Products`."""
+    return Product.objects.filter(slug=f"product-{number}")
+
+
+def product_paths(**filters: Any) -> list[str]:
+    """Return the path of each product in the order of the key, as `Products` lists them."""
+    return [f"/{slug}/" for slug in Product.objects.filter(**filters).order_by("pk").values_list("slug", flat=True)]
+
+
+@contextmanager
+def products_read() -> Iterator[list[Any]]:
+    """Yield a list that grows by the key of each product that is made an object."""
+    read: list[Any] = []
+
+    def note(instance: Product, **kwargs: Any) -> None:
+        read.append(instance.pk)
+
+    post_init.connect(note, sender=Product)
+    try:
+        yield read
+    finally:
+        post_init.disconnect(note, sender=Product)
+
+
 def replace_section(label: str, sitemap: Any) -> None:
     """Register another class under a label, in the same place: what a deploy does."""
     others = {other: registry[other] for other in registry}
@@ -72,6 +100,11 @@ def section_of(sitemap: Any, label: str = "products", site: SiteOrigin = SITE) -
 def text_of(document: Document) -> bytes:
     """Return the uncompressed bytes of a document."""
     return gzip.decompress(document.gzipped)
+
+
+def listed_paths(document: Document) -> list[str]:
+    """Return the paths of the URLs of a document, in its order."""
+    return paths(locs(text_of(document)))
 
 
 def paths(addresses: Iterable[str]) -> list[str]:

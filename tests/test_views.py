@@ -9,16 +9,15 @@ from asgiref.sync import async_to_sync
 from django.contrib.sites.models import Site
 from django.core.cache import cache, caches
 from django.db import connection
-from django.db.models import CharField, F, Value
-from django.db.models.functions import Concat
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, Client
 from django.urls import clear_script_prefix, include, path, set_script_prefix
 from django.utils import timezone, translation
 from django.utils.http import http_date
 
-from samples import DAY, SITE, make_products, paths, section_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, UrlFor, register
+from samples import DAY, SITE, Products, make_products, paths, section_of
+from sitemaps_plus import NewsSitemap, UrlFor, register
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.render.pages import render_page
@@ -33,16 +32,8 @@ PAGE = "/sitemap-products-1.xml"
 GZIP_MIDDLEWARE = "django.middleware.gzip.GZipMiddleware"
 
 
-class Products(ModelSitemap):
-    queryset = Product.objects.all()
-    location = Concat(Value("/"), F("slug"), Value("/"), output_field=CharField())
-    lastmod = F("updated_at")
-    limit = 10
-    fill = 1.0
-
-
 @pytest.fixture(autouse=True)
-def _only_products() -> None:
+def _products_registered() -> None:
     register("products", Products)
 
 

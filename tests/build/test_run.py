@@ -2,7 +2,6 @@ import errno
 import gzip
 import os
 import threading
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from django.db.models.functions import Concat
 from django.test import Client
 from django.utils import translation
 
-from samples import make_products, paths, put_template, replace_section, section_of, text_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, register
+from samples import Products, make_products, paths, replace_section, section_of, text_of
+from sitemaps_plus import NewsSitemap, register
 from sitemaps_plus.build import build
 from sitemaps_plus.build.examination import examine
 from sitemaps_plus.build.results import BuildResult
@@ -33,14 +32,6 @@ from xml_checks import lastmods, locs, validate
 pytestmark = pytest.mark.django_db
 
 HOST = "example.com"
-
-
-class Products(ModelSitemap):
-    queryset = Product.objects.all()
-    location = Concat(Value("/"), F("slug"), Value("/"), output_field=CharField())
-    lastmod = F("updated_at")
-    limit = 10
-    fill = 1.0
 
 
 class Fragile(Products):
@@ -618,18 +609,14 @@ OWN_INDEX = """<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
 {% for sitemap in sitemaps %}<sitemap><loc>{{ sitemap.location }}?own</loc></sitemap>{% endfor %}</sitemapindex>"""
 
 
-@pytest.fixture
-def template(settings: Any, tmp_path: Path) -> Any:
-    """Return what puts a template of the project before those of the apps."""
-    return partial(put_template, settings, tmp_path / "templates")
-
-
-def test_own_templates_write_the_built_files_as_the_served_ones(folder: Path, settings: Any, template: Any) -> None:
+def test_own_templates_write_the_built_files_as_the_served_ones(
+    folder: Path, settings: Any, write_template: Any
+) -> None:
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
     register("products", Products)
     make_products(12)
-    template("sitemap.xml", OWN)
-    template("sitemap_index.xml", OWN_INDEX)
+    write_template("sitemap.xml", OWN)
+    write_template("sitemap_index.xml", OWN_INDEX)
 
     result = build()
 
@@ -647,12 +634,12 @@ def test_own_templates_write_the_built_files_as_the_served_ones(folder: Path, se
 
 
 def test_pages_that_a_template_makes_too_large_are_split_during_the_build(
-    folder: Path, template: Any, monkeypatch: pytest.MonkeyPatch
+    folder: Path, write_template: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_bytes=1500))
     register("products", type("Large", (Products,), {"limit": 50}))
     make_products(60)
-    template("sitemap.xml", OWN)
+    write_template("sitemap.xml", OWN)
 
     result = build()
 
@@ -663,13 +650,13 @@ def test_pages_that_a_template_makes_too_large_are_split_during_the_build(
 
 
 @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap_index.xml"])
-def test_a_template_that_fails_leaves_all_files_as_they_were(folder: Path, template: Any, name: str) -> None:
+def test_a_template_that_fails_leaves_all_files_as_they_were(folder: Path, write_template: Any, name: str) -> None:
     register("products", Products)
     make_products(12)
     build()
     before = files(folder)
     make_products(1, first=13)
-    template(name, "{% include 'missing.html' %}")
+    write_template(name, "{% include 'missing.html' %}")
 
     result = build()
 
@@ -681,12 +668,12 @@ def test_a_template_that_fails_leaves_all_files_as_they_were(folder: Path, templ
     assert files(folder) == before
 
 
-def test_an_own_index_of_the_site_lists_what_earlier_builds_have_published(folder: Path, template: Any) -> None:
+def test_an_own_index_of_the_site_lists_what_earlier_builds_have_published(folder: Path, write_template: Any) -> None:
     register("products", Products)
     register("more", type("More", (Products,), {"limit": 50}))
     make_products(12)
     # What no parser reads.
-    template("sitemap_index.xml", "{% for sitemap in sitemaps %}<{{ sitemap.location }}\n{% endfor %}")
+    write_template("sitemap_index.xml", "{% for sitemap in sitemaps %}<{{ sitemap.location }}\n{% endfor %}")
     build()
     before = (folder / "sitemap.xml").read_text()
     (folder / "sitemap-products-2.xml.gz").unlink()

@@ -1,6 +1,5 @@
 import logging
 import weakref
-from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from unittest import mock
 
@@ -11,13 +10,13 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.models import CharField, F, Max, Value
 from django.db.models.functions import Concat
-from django.db.models.signals import post_init
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 from hypothesis import given
 from hypothesis import strategies as st
 
 from factories import ArticleFactory, NoteFactory, ProductFactory, SeatFactory
+from samples import products_read
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
 from sitemaps_plus.declare.items import Pairs, absolute, latest_lastmod, lazy_items, newest_of_all
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
@@ -49,21 +48,6 @@ def listed(items, **attributes):
     """Return a sitemap of a list of paths."""
     members = {"items": lambda self: items, "location": lambda self, item: item, **attributes}
     return type("Listed", (Sitemap,), members)()
-
-
-@contextmanager
-def products_read():
-    """Yield a list that grows by each product that is read from the database."""
-    read = []
-
-    def note(instance, **kwargs):
-        read.append(instance.pk)
-
-    post_init.connect(note, sender=Product)
-    try:
-        yield read
-    finally:
-        post_init.disconnect(note, sender=Product)
 
 
 # What get_urls() gives.

@@ -25,7 +25,7 @@ from crashes.builder import KINDS
 from crashes.crawler import Published, readers
 from crashes.driver import Builder, is_group_alive, states_of, wait_for
 from crashes.rows import Table
-from shared_database import shared_database
+from databases import shared_database
 from sitemaps_plus.models import Build, SitemapPage
 from testapp.models import Article, Product
 

@@ -1,4 +1,3 @@
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +6,7 @@ from django.contrib import sitemaps as contrib
 from django.template.loader import get_template
 
 import sitemaps_plus
-from samples import put_template, section_of
+from samples import section_of
 from sitemaps_plus import Sitemap
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override, is_shipped, override_digest
@@ -22,13 +21,6 @@ class Pages(Sitemap):
 
     def location(self, item: str) -> str:
         return item
-
-
-@pytest.fixture
-def write(settings: Any, tmp_path: Path) -> Any:
-    """Return what puts a template of the project before those of the apps."""
-
-    return partial(put_template, settings, tmp_path)
 
 
 @pytest.mark.parametrize("name", [PAGE, INDEX])
@@ -46,18 +38,18 @@ def test_the_templates_of_django_are_no_override(settings: Any) -> None:
     assert find_override(PAGE) is None
 
 
-def test_an_own_template_in_a_directory_comes_first(write: Any, tmp_path: Path) -> None:
-    write(PAGE, "own")
+def test_an_own_template_in_a_directory_comes_first(write_template: Any, tmp_path: Path) -> None:
+    write_template(PAGE, "own")
 
     found = find_override(PAGE)
 
     assert found is not None
-    assert found.origin.name == str(tmp_path / PAGE)
+    assert found.origin.name == str(tmp_path / "templates" / PAGE)
     assert find_override(INDEX) is None
 
 
-def test_a_copy_of_the_shipped_template_is_an_own_one(write: Any) -> None:
-    write(PAGE, (Path(sitemaps_plus.__file__).parent / "templates" / PAGE).read_text())
+def test_a_copy_of_the_shipped_template_is_an_own_one(write_template: Any) -> None:
+    write_template(PAGE, (Path(sitemaps_plus.__file__).parent / "templates" / PAGE).read_text())
 
     assert find_override(PAGE) is not None
 
@@ -70,39 +62,39 @@ def test_without_any_template_there_is_no_override(settings: Any, templates: Any
     assert override_digest(PAGE) == ""
 
 
-def test_a_template_that_does_not_compile_is_named(write: Any, tmp_path: Path) -> None:
-    write(PAGE, "{% nonsense %}")
+def test_a_template_that_does_not_compile_is_named(write_template: Any, tmp_path: Path) -> None:
+    write_template(PAGE, "{% nonsense %}")
 
     with pytest.raises(SitemapError, match=r"cannot be used: TemplateSyntaxError.*nonsense") as caught:
         find_override(PAGE)
-    assert f"The template sitemap.xml ({tmp_path / PAGE})" in str(caught.value)
+    assert f"The template sitemap.xml ({tmp_path / 'templates' / PAGE})" in str(caught.value)
     assert override_digest(PAGE)
 
 
 @pytest.mark.django_db
-def test_a_page_says_for_which_sitemap_the_template_was_needed(write: Any) -> None:
-    write(PAGE, "{% nonsense %}")
+def test_a_page_says_for_which_sitemap_the_template_was_needed(write_template: Any) -> None:
+    write_template(PAGE, "{% nonsense %}")
 
     with pytest.raises(SitemapError, match=r"cannot be used for the sitemap 'section': TemplateSyntaxError"):
         render_page(section_of(Pages, "section"), 1)
 
 
-def test_the_file_of_a_jinja_template_that_does_not_compile_is_named(write: Any, tmp_path: Path) -> None:
+def test_the_file_of_a_jinja_template_that_does_not_compile_is_named(write_template: Any, tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
-    write(PAGE, "{% nonsense %}", BACKEND="django.template.backends.jinja2.Jinja2")
+    write_template(PAGE, "{% nonsense %}", BACKEND="django.template.backends.jinja2.Jinja2")
 
     with pytest.raises(SitemapError, match=r"TemplateSyntaxError.*nonsense") as caught:
         find_override(PAGE)
-    assert str(tmp_path / PAGE) in str(caught.value)
+    assert str(tmp_path / "templates" / PAGE) in str(caught.value)
 
 
-def test_another_source_is_another_digest_and_another_recipe(write: Any) -> None:
+def test_another_source_is_another_digest_and_another_recipe(write_template: Any) -> None:
     recipes, digests = [section_of(Pages).recipe], [override_digest(PAGE)]
     for text in ("first", "second", "{% nonsense %}"):
-        write(PAGE, text)
+        write_template(PAGE, text)
         recipes.append(section_of(Pages).recipe)
         digests.append(override_digest(PAGE))
-    write(PAGE, "second")
+    write_template(PAGE, "second")
 
     assert len(set(recipes)) == len(set(digests)) == 4
     assert section_of(Pages).recipe == recipes[2]
@@ -110,24 +102,24 @@ def test_another_source_is_another_digest_and_another_recipe(write: Any) -> None
 
 
 def test_a_template_engine_that_keeps_no_source_has_that_of_its_file(
-    write: Any, tmp_path: Path, monkeypatch: Any
+    write_template: Any, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    write(PAGE, "first")
+    write_template(PAGE, "first")
     first = override_digest(PAGE)
     template: Any = find_override(PAGE)
     del template.template.source
     monkeypatch.setattr("sitemaps_plus.plan.overrides.get_template", lambda name: template)
 
     assert override_digest(PAGE) == first
-    (tmp_path / PAGE).write_text("second")
+    (tmp_path / "templates" / PAGE).write_text("second")
     assert override_digest(PAGE) != first
-    (tmp_path / PAGE).unlink()
+    (tmp_path / "templates" / PAGE).unlink()
     assert override_digest(PAGE)
 
 
-def test_templates_of_jinja_are_found(write: Any, tmp_path: Path) -> None:
+def test_templates_of_jinja_are_found(write_template: Any, tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
-    write(PAGE, "{{ urlset|length }}", BACKEND="django.template.backends.jinja2.Jinja2")
+    write_template(PAGE, "{{ urlset|length }}", BACKEND="django.template.backends.jinja2.Jinja2")
 
     found: Any = find_override(PAGE)
 

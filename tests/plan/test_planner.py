@@ -16,6 +16,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import xml_checks
+from databases import read_only
 from factories import (
     ArticleFactory,
     CellFactory,
@@ -90,24 +91,6 @@ def all_keys(section):
 
 def locs(document):
     return xml_checks.locs(text_of(document))
-
-
-@contextmanager
-def read_only():
-    """Let the database refuse writes, as a replica does."""
-    switches = {
-        "sqlite": ("PRAGMA query_only = 1", "PRAGMA query_only = 0"),
-        "postgresql": ("SET default_transaction_read_only = on", "SET default_transaction_read_only = off"),
-        "mysql": ("SET SESSION TRANSACTION READ ONLY", "SET SESSION TRANSACTION READ WRITE"),
-    }
-    on, off = switches[connection.vendor]
-    with connection.cursor() as cursor:
-        cursor.execute(on)
-    try:
-        yield
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute(off)
 
 
 @contextmanager

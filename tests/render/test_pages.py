@@ -3,21 +3,19 @@ import hashlib
 import re
 import struct
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib import sitemaps as contrib
 from django.db import connection
-from django.db.models import CharField, F, Value
-from django.db.models.functions import Concat
+from django.db.models import F, Value
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
-from samples import DAY, SITE, make_products, paths, put_template, section_of, text_of
-from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap, register
+from samples import DAY, SITE, Products, make_products, paths, section_of, text_of
+from sitemaps_plus import NewsSitemap, Sitemap, register
 from sitemaps_plus.errors import (
     InvalidSitemap,
     PageFull,
@@ -48,14 +46,6 @@ from testapp.models import Article, Product
 from xml_checks import lastmods, locs, validate
 
 pytestmark = pytest.mark.django_db
-
-
-class Products(ModelSitemap):
-    queryset = Product.objects.all()
-    location = Concat(Value("/"), F("slug"), Value("/"), output_field=CharField())
-    lastmod = F("updated_at")
-    limit = 10
-    fill = 1.0
 
 
 @pytest.fixture
@@ -440,12 +430,6 @@ OWN = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
 {% endfor %}</urlset>"""
 
 
-@pytest.fixture
-def template(settings: Any, tmp_path: Path) -> Any:
-    """Return what puts a template of the project before those of the apps."""
-    return partial(put_template, settings, tmp_path)
-
-
 def served(address: str, **headers: str) -> bytes:
     response = Client(headers={"host": "example.com", **headers}).get(address)
     assert response.status_code == 200
@@ -457,10 +441,10 @@ def comments(document: bytes) -> list[str]:
     return re.findall("<!-- (.*) -->", document.decode())
 
 
-def test_an_own_template_writes_the_served_pages_and_sees_the_objects(template: Any) -> None:
+def test_an_own_template_writes_the_served_pages_and_sees_the_objects(write_template: Any) -> None:
     register("products", type("Weekly", (Products,), {"changefreq": "weekly"}))
     make_products(12)
-    template("sitemap.xml", OWN)
+    write_template("sitemap.xml", OWN)
 
     document = served("/sitemap-products-2.xml")
 
@@ -473,7 +457,7 @@ def test_an_own_template_writes_the_served_pages_and_sees_the_objects(template: 
     ]
 
 
-def test_an_own_template_writes_pages_by_position_with_languages(template: Any) -> None:
+def test_an_own_template_writes_pages_by_position_with_languages(write_template: Any) -> None:
     class Static(Sitemap):
         i18n = True
         alternates = True
@@ -486,7 +470,7 @@ def test_an_own_template_writes_pages_by_position_with_languages(template: Any) 
         def location(self, item: str) -> str:
             return f"/{translation.get_language()}/{item}/"
 
-    template(
+    write_template(
         "sitemap.xml",
         "{% for url in urlset %}{{ url.item.0 }} {{ url.item.1 }}{% for link in url.alternates %} {{ link.lang_code }}="
         "{{ link.location }}{% endfor %}\n{% endfor %}",
@@ -498,7 +482,7 @@ def test_an_own_template_writes_pages_by_position_with_languages(template: Any) 
     assert lines == [f"{item} {code} {links.format(item)}" for item in "ab" for code in ("en", "de")]
 
 
-def test_what_a_class_puts_in_its_own_dicts_reaches_the_template(template: Any) -> None:
+def test_what_a_class_puts_in_its_own_dicts_reaches_the_template(write_template: Any) -> None:
     class Own(contrib.Sitemap):
         def items(self) -> list[int]:
             return [1]
@@ -506,7 +490,7 @@ def test_what_a_class_puts_in_its_own_dicts_reaches_the_template(template: Any) 
         def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> list[dict[str, Any]]:
             return [{"location": "/1/", "lastmod": "2026-01-02", "colour": "red"}, {"location": None}]
 
-    template("sitemap.xml", OWN)
+    write_template("sitemap.xml", OWN)
 
     document = render_page(section_of(Own), 1, strict=False)
 
@@ -516,9 +500,9 @@ def test_what_a_class_puts_in_its_own_dicts_reaches_the_template(template: Any) 
     assert (document.urls, document.report.left_out) == (1, 1)
 
 
-def test_the_text_form_knows_no_template(template: Any) -> None:
+def test_the_text_form_knows_no_template(write_template: Any) -> None:
     make_products(2)
-    template("sitemap.xml", "{{ nothing|nonsense }}")
+    write_template("sitemap.xml", "{{ nothing|nonsense }}")
 
     assert text_of(render_page(section_of(Products), 1, form="txt")).decode().splitlines() == [
         "https://example.com/product-1/",
@@ -526,7 +510,7 @@ def test_the_text_form_knows_no_template(template: Any) -> None:
     ]
 
 
-def test_bad_rows_never_reach_a_template(template: Any) -> None:
+def test_bad_rows_never_reach_a_template(write_template: Any) -> None:
     class Bad(Products):
         def location(self, item: Product) -> str | None:
             return {"product-1": None, "product-3": "/product-2/"}.get(item.slug, f"/{item.slug}/")
@@ -535,7 +519,7 @@ def test_bad_rows_never_reach_a_template(template: Any) -> None:
             return "yesterday"
 
     make_products(4)
-    template("sitemap.xml", "{% for url in urlset %}{{ url.location }}{{ url.lastmod }} {% endfor %}")
+    write_template("sitemap.xml", "{% for url in urlset %}{{ url.location }}{{ url.lastmod }} {% endfor %}")
 
     document = render_page(section_of(Bad), 1, strict=False)
 
@@ -546,20 +530,20 @@ def test_bad_rows_never_reach_a_template(template: Any) -> None:
         render_page(section_of(Bad), 1, strict=True)
 
 
-def test_a_page_of_bad_rows_alone_is_empty_with_a_template_too(template: Any) -> None:
+def test_a_page_of_bad_rows_alone_is_empty_with_a_template_too(write_template: Any) -> None:
     make_products(1)
-    template("sitemap.xml", OWN)
+    write_template("sitemap.xml", OWN)
 
     with pytest.raises(PageNotFound, match="no URLs"):
         render_page(section_of(type("Nowhere", (Products,), {"location": Value("")})), 1, strict=False)
 
 
-def test_a_rendering_through_a_template_is_recorded(template: Any) -> None:
+def test_a_rendering_through_a_template_is_recorded(write_template: Any) -> None:
     make_products(10)
     section = section_of(Products)
     before = render_page(section, 1)
     recipe = SitemapPage.objects.get().recipe
-    template("sitemap.xml", OWN)
+    write_template("sitemap.xml", OWN)
 
     document = render_page(section, 1)
 
@@ -574,12 +558,14 @@ def test_a_rendering_through_a_template_is_recorded(template: Any) -> None:
 
 
 @pytest.mark.usefixtures("_small_pages")
-def test_a_page_that_a_template_makes_too_large_is_split_and_no_row_is_lost(template: Any) -> None:
+def test_a_page_that_a_template_makes_too_large_is_split_and_no_row_is_lost(
+    write_template: Any,
+) -> None:
     class Large(Products):
         limit = 50_000
 
     make_products(100)
-    template("sitemap.xml", OWN)
+    write_template("sitemap.xml", OWN)
     section = section_of(Large)
 
     pages = all_pages(section)
@@ -591,12 +577,12 @@ def test_a_page_that_a_template_makes_too_large_is_split_and_no_row_is_lost(temp
 
 
 @pytest.mark.usefixtures("_small_pages")
-def test_a_template_whose_rows_grow_with_their_number_is_split_as_well(template: Any) -> None:
+def test_a_template_whose_rows_grow_with_their_number_is_split_as_well(write_template: Any) -> None:
     class Large(Products):
         limit = 50_000
 
     make_products(40)
-    template(
+    write_template(
         "sitemap.xml",
         "{% for url in urlset %}{{ url.location }}{% for other in urlset %}.{% endfor %}\n{% endfor %}",
     )
@@ -610,7 +596,7 @@ def test_a_template_whose_rows_grow_with_their_number_is_split_as_well(template:
 
 @pytest.mark.usefixtures("_small_pages")
 @pytest.mark.parametrize("sliced", [False, True], ids=["by key", "by position"])
-def test_one_row_that_a_template_makes_too_large_is_left_out_alone(template: Any, sliced: bool) -> None:
+def test_one_row_that_a_template_makes_too_large_is_left_out_alone(write_template: Any, sliced: bool) -> None:
     class Named(Products):
         def get_queryset(self) -> Any:
             return Product.objects.order_by("pk")[: 10 if sliced else None]
@@ -618,7 +604,7 @@ def test_one_row_that_a_template_makes_too_large_is_left_out_alone(template: Any
     make_products(4)
     Product.objects.filter(slug="product-2").update(name="x" * 200)
     # As long as a column of every database allows, fifteen times.
-    template("sitemap.xml", OWN.replace("{{ url.item.name }}", "{{ url.item.name }}" * 15))
+    write_template("sitemap.xml", OWN.replace("{{ url.item.name }}", "{{ url.item.name }}" * 15))
 
     document = render_page(section_of(Named), 1, strict=False)
 
@@ -629,7 +615,9 @@ def test_one_row_that_a_template_makes_too_large_is_left_out_alone(template: Any
 
 
 @pytest.mark.usefixtures("_small_pages")
-def test_a_page_by_position_that_a_template_makes_too_large_says_what_to_do(template: Any) -> None:
+def test_a_page_by_position_that_a_template_makes_too_large_says_what_to_do(
+    write_template: Any,
+) -> None:
     class Static(Sitemap):
         def items(self) -> list[int]:
             return list(range(100))
@@ -637,20 +625,20 @@ def test_a_page_by_position_that_a_template_makes_too_large_says_what_to_do(temp
         def location(self, item: int) -> str:
             return f"/{item}/"
 
-    template("sitemap.xml", OWN)
+    write_template("sitemap.xml", OWN)
 
     with pytest.raises(PageFull, match="lower `limit` on Static"):
         render_page(section_of(Static), 1)
 
 
-def test_a_page_holds_no_more_urls_with_a_template(template: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_holds_no_more_urls_with_a_template(write_template: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_urls=4))
     section = section_of(type("Large", (Products,), {"limit": 50}))
     second = make_products(10)[1]
     Product.objects.filter(pk=second.pk).delete()
     plan = refresh(section)
     second.save(force_insert=True)
-    template("sitemap.xml", OWN)
+    write_template("sitemap.xml", OWN)
 
     document, newer = render_planned(section, 1, plan=plan)
 
@@ -659,7 +647,7 @@ def test_a_page_holds_no_more_urls_with_a_template(template: Any, monkeypatch: p
     assert all_paths(section) == [f"/product-{number}/" for number in range(1, 11)]
 
 
-def test_more_languages_than_a_page_holds_are_left_out(template: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_languages_than_a_page_holds_are_left_out(write_template: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Many(Products):
         i18n = True
         languages = ["en", "de", "fr"]
@@ -669,7 +657,7 @@ def test_more_languages_than_a_page_holds_are_left_out(template: Any, monkeypatc
 
     make_products(1)
     monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_urls=2))
-    template("sitemap.xml", OWN)
+    write_template("sitemap.xml", OWN)
 
     with pytest.raises(PageNotFound) as caught:
         render_page(section_of(Many), 1, strict=False)
@@ -685,23 +673,25 @@ def test_more_languages_than_a_page_holds_are_left_out(template: Any, monkeypatc
     ],
 )
 def test_a_template_that_fails_is_named_with_its_section(
-    template: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+    write_template: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
 ) -> None:
     monkeypatch.setattr(Product, "explode", lambda self: 1 // 0, raising=False)
     make_products(1)
-    template("sitemap.xml", text)
+    write_template("sitemap.xml", text)
 
     with pytest.raises(SitemapError, match=rf"sitemap\.xml.*{said}.*Correct it"):
         render_page(section_of(Products), 1)
 
     if said != "TemplateSyntaxError":
-        with pytest.raises(SitemapError, match=rf"{tmp_path}/sitemap\.xml\) failed for the sitemap 'products'"):
+        with pytest.raises(
+            SitemapError, match=rf"{tmp_path}/templates/sitemap\.xml\) failed for the sitemap 'products'"
+        ):
             render_page(section_of(Products), 1)
 
 
-def test_text_that_no_encoding_holds_names_the_template(template: Any) -> None:
+def test_text_that_no_encoding_holds_names_the_template(write_template: Any) -> None:
     make_products(1)
-    template("sitemap.xml", "{{ urlset.0.surrogate }}")
+    write_template("sitemap.xml", "{{ urlset.0.surrogate }}")
 
     class Own(contrib.Sitemap):
         def items(self) -> list[int]:
@@ -714,18 +704,18 @@ def test_text_that_no_encoding_holds_names_the_template(template: Any) -> None:
         render_page(section_of(Own), 1)
 
 
-def test_a_template_that_does_not_compile_leaves_the_index(template: Any) -> None:
+def test_a_template_that_does_not_compile_leaves_the_index(write_template: Any) -> None:
     register("products", Products)
     make_products(1)
-    template("sitemap.xml", "{% nonsense %}")
+    write_template("sitemap.xml", "{% nonsense %}")
 
     assert locs(text_of(render_index(SITE))) == ["https://example.com/sitemap-products-1.xml"]
 
 
-def test_an_own_index_is_served_for_the_site_and_its_sections(template: Any) -> None:
+def test_an_own_index_is_served_for_the_site_and_its_sections(write_template: Any) -> None:
     register("products", Products)
     make_products(12)
-    template(
+    write_template(
         "sitemap_index.xml",
         "{% for sitemap in sitemaps %}{{ sitemap.location }} {{ sitemap.last_mod|date:'Y-m-d H:i' }}\n{% endfor %}",
     )
@@ -741,15 +731,15 @@ def test_an_own_index_is_served_for_the_site_and_its_sections(template: Any) -> 
     assert paths(locs(served("/sitemap-products-1.xml")))[0] == "http://example.com/product-1/"
 
 
-def test_an_own_index_that_fails_is_named(template: Any) -> None:
-    template("sitemap_index.xml", "{% include 'missing.xml' %}")
+def test_an_own_index_that_fails_is_named(write_template: Any) -> None:
+    write_template("sitemap_index.xml", "{% include 'missing.xml' %}")
 
     with pytest.raises(SitemapError, match=r"sitemap_index\.xml.*failed for an index: TemplateDoesNotExist"):
         make_index([IndexItem("https://example.com/a.xml")])
 
 
-def test_an_own_index_lists_no_more_than_the_protocol_allows(template: Any) -> None:
-    template("sitemap_index.xml", "{{ sitemaps|length }}")
+def test_an_own_index_lists_no_more_than_the_protocol_allows(write_template: Any) -> None:
+    write_template("sitemap_index.xml", "{{ sitemaps|length }}")
 
     with pytest.raises(TooManyPages):
         make_index([IndexItem("https://example.com/a.xml")] * 50_001)

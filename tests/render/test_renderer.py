@@ -9,7 +9,7 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat, Replace
 from django.utils.translation import get_language
 
-from samples import DAY, make_products, paths, section_of, text_of
+from samples import DAY, listed_paths, make_products, paths, section_of, text_of
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
 from sitemaps_plus.errors import StrictError
 from sitemaps_plus.protocol.addresses import Origin, Scope
@@ -33,10 +33,6 @@ def render(sitemap: Any, number: int = 1, **options: Any) -> Document:
     return render_page(section_of(sitemap), number, **options)
 
 
-def rendered_paths(document: Document) -> list[str]:
-    return paths(locs(text_of(document)))
-
-
 def problems(document: Document) -> list[tuple[str, str, str]]:
     return [(problem.key, problem.hook, problem.code) for problem in document.report.problems]
 
@@ -57,7 +53,7 @@ def test_rows_without_a_usable_address_are_left_out_and_the_others_stay() -> Non
 
     document = render(Hostile)
 
-    assert rendered_paths(document) == ["/ok/", "/ctrl%0B/", "/%3C/loc%3E&'%22%5D%5D%3E/"]
+    assert listed_paths(document) == ["/ok/", "/ctrl%0B/", "/%3C/loc%3E&'%22%5D%5D%3E/"]
     assert problems(document) == [
         (str(rows[2].pk), "location", "E-URL-LENGTH"),
         (str(rows[3].pk), "location", "E-URL-HOST"),
@@ -77,7 +73,7 @@ def test_a_null_slug_leaves_its_row_out() -> None:
 
     document = render(Named)
 
-    assert rendered_paths(document) == ["/slug/2026-01-01/"]
+    assert listed_paths(document) == ["/slug/2026-01-01/"]
     assert problems(document) == [(str(first.pk), "location", "E-URL-VALUE")]
 
 
@@ -100,7 +96,7 @@ def test_methods_that_raise_hurt_their_own_row_alone(caplog: pytest.LogCaptureFi
 
     document = render(Raising)
 
-    assert rendered_paths(document) == ["/products/product-1/", "/products/product-3/", "/products/product-4/"]
+    assert listed_paths(document) == ["/products/product-1/", "/products/product-3/", "/products/product-4/"]
     assert lastmods(text_of(document)) == ["2026-01-01T12:00:00+00:00", None, None]
     assert (str(rows[1].pk), "location", "ZeroDivisionError") in problems(document)
     assert (str(rows[2].pk), "lastmod", "KeyError") in problems(document)
@@ -148,7 +144,7 @@ def test_all_languages_of_a_row_stand_together_and_link_to_each_other() -> None:
 
     document = render(Translated)
 
-    assert rendered_paths(document) == [f"/{code}/product-{number}/" for number in (1, 2) for code in LANGUAGES]
+    assert listed_paths(document) == [f"/{code}/product-{number}/" for number in (1, 2) for code in LANGUAGES]
     of_first = [("en", "/en/product-1/"), ("de", "/de/product-1/"), ("pt-BR", "/pt-br/product-1/")]
     of_first.append(("x-default", "/product-1/"))
     assert links(document)[:3] == [of_first] * 3
@@ -162,7 +158,7 @@ def test_languages_without_alternates_have_no_links() -> None:
 
     document = render(Unlinked)
 
-    assert rendered_paths(document) == [f"/{code}/product-1/" for code in LANGUAGES]
+    assert listed_paths(document) == [f"/{code}/product-1/" for code in LANGUAGES]
     assert b"xhtml" not in text_of(document)
 
 
@@ -177,7 +173,7 @@ def test_a_language_that_raises_is_dropped_and_the_others_stay() -> None:
 
     document = render(Partly)
 
-    assert rendered_paths(document) == [
+    assert listed_paths(document) == [
         "/en/product-1/",
         "/pt-br/product-1/",
         *(f"/{code}/product-3/" for code in LANGUAGES),
@@ -226,7 +222,7 @@ def test_a_row_may_say_which_languages_it_has() -> None:
 
     document = render(OwnLanguages)
 
-    assert rendered_paths(document) == ["/de/product-1/", "/en/product-1/", "/de/product-7/"]
+    assert listed_paths(document) == ["/de/product-1/", "/en/product-1/", "/de/product-7/"]
     assert problems(document) == [
         (str(rows[2].pk), "get_languages_for_item", "LookupError"),
         *((str(rows[at].pk), "get_languages_for_item", "ValueError") for at in (3, 5)),
@@ -241,7 +237,7 @@ def test_a_language_without_an_hreflang_has_a_page_and_no_link() -> None:
 
     document = render(ThreeLetters)
 
-    assert rendered_paths(document) == ["/en/product-1/", "/ast/product-1/"]
+    assert listed_paths(document) == ["/en/product-1/", "/ast/product-1/"]
     assert links(document) == [[("en", "/en/product-1/"), ("x-default", "/product-1/")], []]
     assert {code for *_, code in problems(document)} == {"W-HREFLANG"}
 
@@ -359,8 +355,8 @@ def test_the_class_of_another_sitemap_framework_keeps_its_meaning() -> None:
     make_products(2)
 
     generic = GenericSitemap({"queryset": Product.objects.all(), "date_field": "updated_at"}, changefreq="monthly")
-    assert rendered_paths(render(Contrib)) == ["/products/product-1/", "/products/product-2/"]
-    assert rendered_paths(render(lambda: generic)) == ["/products/product-1/", "/products/product-2/"]
+    assert listed_paths(render(Contrib)) == ["/products/product-1/", "/products/product-2/"]
+    assert listed_paths(render(lambda: generic)) == ["/products/product-1/", "/products/product-2/"]
     assert lastmods(text_of(render(lambda: generic)))[0] == "2026-01-01T12:01:00+00:00"
 
 
@@ -383,7 +379,7 @@ def test_pairs_of_a_class_that_is_paged_by_position_get_their_links() -> None:
 
     document = render(Contrib)
 
-    assert rendered_paths(document) == [
+    assert listed_paths(document) == [
         *(f"/{code}/product-1/" for code in LANGUAGES),
         "/en/product-2/",
         "/pt-br/product-2/",
@@ -407,7 +403,7 @@ def test_items_that_are_no_rows_are_named_by_what_they_look_like() -> None:
 
     document = render(Static)
 
-    assert rendered_paths(document) == ["/a/", "/b/"]
+    assert listed_paths(document) == ["/a/", "/b/"]
     assert problems(document) == [("'nowhere'", "location", "E-URL-RELATIVE")]
 
 

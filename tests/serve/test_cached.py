@@ -26,8 +26,9 @@ from django.utils import timezone
 import sitemaps_plus.render.pages
 import sitemaps_plus.serve.live
 from built import build_and_warm
+from databases import read_only
 from factories import DAY, ArticleFactory, ProductFactory
-from samples import SITE, Products, paths, put_template
+from samples import SITE, Products, paths, product_paths, put_template
 from sitemaps_plus import NewsSitemap, Sitemap, UrlFor, register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageGone, PageNotFound, SitemapError, StrictError, Unavailable
@@ -50,7 +51,7 @@ EXAMPLE = {"ORIGIN": "https://example.com"}
 
 
 @pytest.fixture(autouse=True)
-def _only_products(settings):
+def _products_registered(settings):
     register("products", Products)
     settings.SITEMAPS_PLUS = EXAMPLE
 
@@ -65,10 +66,6 @@ def xml(*args, **options):
 
 def shown(*args, **options):
     return paths(locs(xml(*args, **options)))
-
-
-def stored(**filters):
-    return [f"/{product.slug}/" for product in Product.objects.filter(**filters).order_by("pk")]
 
 
 def replace_section(sitemap, label="products"):
@@ -130,7 +127,7 @@ def test_every_change_of_the_rows_shows_after_check_every_and_not_before(change,
     assert shown() == before
 
     clock.pass_(seconds=2)
-    assert shown() == stored() != before
+    assert shown() == product_paths() != before
 
 
 @pytest.mark.django_db
@@ -175,11 +172,11 @@ def test_a_lastmod_that_lay_ahead_shows_once_it_has_come(clock, monkeypatch, is_
 def test_without_a_period_the_database_is_asked_each_time(settings, rendered):
     settings.SITEMAPS_PLUS = {**EXAMPLE, "CHECK_EVERY": 0}
     ProductFactory.bulk(1)
-    assert shown() == stored()
+    assert shown() == product_paths()
 
     ProductFactory.bulk(1)
-    assert shown() == stored()
-    assert shown() == stored()
+    assert shown() == product_paths()
+    assert shown() == product_paths()
 
     assert rendered == [1, 1]
 
@@ -219,11 +216,12 @@ def test_pages_that_did_not_change_are_kept_while_others_are_made_anew(clock, re
     ProductFactory.bulk(30)
     for number in (1, 2, 3):
         shown(number)
-    Product.objects.filter(slug=stored()[15].strip("/")).update(updated_at=DAY - timedelta(days=1), slug="changed")
+    slug = product_paths()[15].strip("/")
+    Product.objects.filter(slug=slug).update(updated_at=DAY - timedelta(days=1), slug="changed")
 
     clock.pass_(seconds=61)
 
-    assert [row for number in (1, 2, 3) for row in shown(number)] == stored()
+    assert [row for number in (1, 2, 3) for row in shown(number)] == product_paths()
     assert rendered == [1, 2, 3, 2]
 
 
@@ -325,7 +323,7 @@ def test_classes_that_are_paged_by_position_show_changes_as_soon(clock, kind, ch
     change()
     clock.pass_(seconds=61)
 
-    assert shown() == stored() != ["/a/", "/b/", "/c/"]
+    assert shown() == product_paths() != ["/a/", "/b/", "/c/"]
 
 
 @pytest.mark.django_db
@@ -372,7 +370,7 @@ def test_a_page_that_is_split_on_the_way_is_kept_as_what_it_became(clock, render
     assert rendered == []
 
     numbers = [int(path.split("-")[2].removesuffix(".xml")) for path in shown(0)]
-    assert sorted(row for number in numbers for row in shown(number)) == sorted(stored())
+    assert sorted(row for number in numbers for row in shown(number)) == sorted(product_paths())
 
 
 @pytest.mark.django_db
@@ -421,7 +419,7 @@ def test_a_check_of_a_clock_that_was_fast_does_not_hold(clock):
     clock.pass_(days=-2)
     ProductFactory.bulk(1)
 
-    assert shown() == stored()
+    assert shown() == product_paths()
 
 
 @contextmanager
@@ -495,24 +493,6 @@ def test_where_the_plan_cannot_be_stored_a_page_is_kept_and_checked_all_the_same
         assert shown() == ["/a/", "/b2/", "/c2/"]
 
 
-@contextmanager
-def read_only():
-    """Let the database refuse writes, as a replica does."""
-    if connection.vendor == "sqlite":
-        on, off = "PRAGMA query_only = 1", "PRAGMA query_only = 0"
-    elif connection.vendor == "postgresql":
-        on, off = "SET default_transaction_read_only = on", "SET default_transaction_read_only = off"
-    else:
-        on, off = "SET SESSION TRANSACTION READ ONLY", "SET SESSION TRANSACTION READ WRITE"
-    with connection.cursor() as cursor:
-        cursor.execute(on)
-    try:
-        yield
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute(off)
-
-
 # "Look now": what was said to have changed is checked before its time, but not at each request.
 
 
@@ -528,7 +508,7 @@ def test_a_change_that_was_said_shows_within_look_every(clock):
     assert shown() == before
 
     clock.pass_(seconds=0.2)
-    assert shown() == stored()
+    assert shown() == product_paths()
 
 
 @pytest.mark.django_db
@@ -948,7 +928,7 @@ def test_an_error_of_the_project_leaves_the_built_file_where_nothing_is_kept(mon
     build()
     monkeypatch.setattr(_Failing, "error", RuntimeError("in the project"))
 
-    assert shown() == stored()
+    assert shown() == product_paths()
 
 
 @pytest.mark.django_db
@@ -972,7 +952,8 @@ def test_under_strict_a_bad_row_is_an_error_though_a_version_is_kept(clock, sett
     settings.SITEMAPS_PLUS = {**EXAMPLE, "STRICT": True}
     ProductFactory.bulk(3)
     serve(wanted())
-    Product.objects.filter(slug=stored()[0].strip("/")).update(slug="x" * 190, updated_at=DAY - timedelta(days=9))
+    slug = product_paths()[0].strip("/")
+    Product.objects.filter(slug=slug).update(slug="x" * 190, updated_at=DAY - timedelta(days=9))
 
     class Long(Products):
         def location(self, item):

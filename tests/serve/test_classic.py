@@ -1,5 +1,4 @@
 import pickle
-from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from unittest import mock
@@ -13,7 +12,6 @@ from django.contrib.sites.models import Site
 from django.core.paginator import Paginator
 from django.db import connection
 from django.db.models import F
-from django.db.models.signals import post_init
 from django.template.response import TemplateResponse
 from django.test.utils import CaptureQueriesContext
 from django.urls import include, path
@@ -22,6 +20,7 @@ from django.utils.http import http_date
 from django.views.decorators.cache import cache_page
 
 from factories import ArticleFactory, ProductFactory
+from samples import products_read
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, registry, views
 from sitemaps_plus.serve import classic
 from testapp.models import Article, Product
@@ -116,21 +115,6 @@ def counting(method):
         return method(item)
 
     return hook, calls
-
-
-@contextmanager
-def products_read():
-    """Yield a list that grows by each product that is read from the database."""
-    read = []
-
-    def note(instance, **kwargs):
-        read.append(instance.pk)
-
-    post_init.connect(note, sender=Product)
-    try:
-        yield read
-    finally:
-        post_init.disconnect(note, sender=Product)
 
 
 # The known faults.

@@ -14,7 +14,7 @@ from django.urls import clear_script_prefix, set_script_prefix
 
 from built import build_and_warm
 from factories import DAY, ProductFactory
-from samples import SITE, Products, paths, put_template
+from samples import SITE, Products, paths, product_paths, put_template
 from sitemaps_plus import Sitemap, register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageGone, PageNotFound
@@ -32,7 +32,7 @@ FILE = "example.com/sitemap-products-1.xml.gz"
 
 
 @pytest.fixture(autouse=True)
-def _only_products(settings):
+def _products_registered(settings):
     register("products", Products)
     settings.SITEMAPS_PLUS = EXAMPLE
 
@@ -46,10 +46,6 @@ def made(wanted=WANTED, *, is_doubted=False):
 
 def shown(wanted=WANTED):
     return paths(locs(gzip.decompress(made(wanted).gzipped)))
-
-
-def stored():
-    return [f"/{product.slug}/" for product in Product.objects.order_by("pk")]
 
 
 def put(data, name=FILE):
@@ -117,7 +113,7 @@ def test_the_text_form_is_never_a_built_file(rendered):
 
     text = gzip.decompress(made(replace(WANTED, form="txt")).gzipped).decode()
 
-    assert paths(text.split()) == stored()
+    assert paths(text.split()) == product_paths()
     assert rendered == [1]
 
 
@@ -253,7 +249,7 @@ def test_a_storage_that_fails_costs_a_rendering_and_says_so(monkeypatch, caplog,
 
     monkeypatch.setattr(type(storages["sitemaps"]), "open", fail)
 
-    assert shown() == stored()
+    assert shown() == product_paths()
     assert rendered == [1]
     assert "the bucket does not answer" in caplog.text
 
@@ -276,7 +272,7 @@ def test_a_page_that_was_split_since_is_not_the_file_of_the_whole(clock):
     ProductFactory.bulk(5)
     clock.pass_(seconds=61)
 
-    assert shown() + shown(replace(WANTED, number=2)) == stored()
+    assert shown() + shown(replace(WANTED, number=2)) == product_paths()
 
 
 class _Listed(Sitemap):
@@ -460,7 +456,7 @@ def test_after_a_build_that_fills_the_cache_no_request_renders_or_asks(rendered,
         found = [locs(gzip.decompress(serve(one).gzipped)) for one in every]
 
     assert rendered == []
-    assert [row for page in found[2:] for row in paths(page)] == stored()
+    assert [row for page in found[2:] for row in paths(page)] == product_paths()
     assert len(found[0]) == len(found[1]) == 3
 
 

@@ -30,7 +30,7 @@ class Products(ModelSitemap):
 
 
 @pytest.fixture(autouse=True)
-def _only_products(monkeypatch, settings):
+def _products_registered(monkeypatch, settings):
     monkeypatch.setattr(saved_rows, "_said", {})
     register("products", Products)
     settings.SITEMAPS_PLUS = EXAMPLE

@@ -1,7 +1,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 
 import sitemaps_plus
 import strategies
-from samples import made_cleaner, make_products, put_template, section_of, text_of, written
+from samples import made_cleaner, make_products, section_of, text_of, written
 from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, Video
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.models import SitemapPage
@@ -131,19 +130,12 @@ def test_a_date_that_cannot_be_used_is_no_tag() -> None:
 
 
 @pytest.fixture
-def write(settings: Any, tmp_path: Path) -> Callable[[str, str], None]:
-    """Return what puts a template of the project before those of the apps."""
-
-    return partial(put_template, settings, tmp_path)
-
-
-@pytest.fixture
-def copied(write: Callable[[str, str], None]) -> Callable[[], None]:
+def copied(write_template: Any) -> Callable[[], None]:
     """Return what makes copies of the shipped templates the project's own."""
 
     def copy() -> None:
         for name in (PAGE, INDEX):
-            write(name, (Path(sitemaps_plus.__file__).parent / "templates" / name).read_text())
+            write_template(name, (Path(sitemaps_plus.__file__).parent / "templates" / name).read_text())
 
     return copy
 

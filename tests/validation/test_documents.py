@@ -1,13 +1,11 @@
 import gzip
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from built import BuiltSet
-from samples import Products, make_products, put_template, section_of
+from samples import Products, make_products, section_of
 from sitemaps_plus import register
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import InvalidDocument
@@ -81,12 +79,6 @@ def test_more_than_the_protocol_allows_is_refused(monkeypatch: pytest.MonkeyPatc
 # In builds
 
 
-@pytest.fixture
-def template(settings: Any, tmp_path: Path) -> Callable[[str], None]:
-    """Return what puts a page template of the project before those of the apps."""
-    return partial(put_template, settings, tmp_path / "templates", "sitemap.xml")
-
-
 LOOP = "{% for url in urlset %}<url><loc>{{ url.location }}</loc></url>{% endfor %}"
 SPOILED: dict[str, tuple[str, str]] = {
     "not well-formed": (f"{HEAD}{LOOP}", "is not well-formed XML"),
@@ -99,7 +91,7 @@ SPOILED: dict[str, tuple[str, str]] = {
 @pytest.mark.django_db
 @pytest.mark.parametrize("how", SPOILED)
 def test_a_template_that_makes_no_sitemap_stops_its_section_and_the_old_files_stay(
-    settings: Any, tmp_path: Path, template: Callable[[str], None], how: str
+    settings: Any, tmp_path: Path, write_template: Any, how: str
 ) -> None:
     site = BuiltSet(settings, tmp_path)
     text, reason = SPOILED[how]
@@ -108,7 +100,7 @@ def test_a_template_that_makes_no_sitemap_stops_its_section_and_the_old_files_st
     build()
     before = site.files()
     Product.objects.filter(slug="product-15").delete()
-    template(text)
+    write_template("sitemap.xml", text)
 
     result = build()
 
@@ -116,21 +108,21 @@ def test_a_template_that_makes_no_sitemap_stops_its_section_and_the_old_files_st
     assert error.startswith("InvalidDocument: The page of the sitemap 'products' that your sitemap.xml makes")
     assert reason in error
     assert site.files() == before
-    template(f"{HEAD}{LOOP}</urlset>")
+    write_template("sitemap.xml", f"{HEAD}{LOOP}</urlset>")
     assert build().is_complete
     assert len(site.rows()) == 14
 
 
 @pytest.mark.django_db
 def test_the_texts_of_a_template_of_its_own_list_its_addresses(
-    settings: Any, tmp_path: Path, template: Callable[[str], None]
+    settings: Any, tmp_path: Path, write_template: Any
 ) -> None:
     site = BuiltSet(settings, tmp_path)
     site.use(FORMATS=["txt.gz", "xml"])
     register("products", Products)
     make_products(3)
     Product.objects.filter(slug="product-2").update(slug="a&b")
-    template(f"{HEAD}{LOOP.replace('<loc>', '<loc> ')}</urlset>")
+    write_template("sitemap.xml", f"{HEAD}{LOOP.replace('<loc>', '<loc> ')}</urlset>")
 
     assert build().is_complete
 

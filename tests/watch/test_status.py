@@ -15,7 +15,7 @@ from django.utils import timezone, translation
 
 from built import BuiltSet
 from clock import Clock
-from samples import DAY, Products, make_products, replace_section, unregister_all
+from samples import DAY, Products, make_products, nth, replace_section, unregister_all
 from sitemaps_plus import register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
@@ -52,10 +52,6 @@ def section(label: str = "products") -> SectionStatus:
 
 def alarms() -> list[tuple[str, str, str]]:
     return [(alarm.level, alarm.label, alarm.text) for alarm in look().alarms]
-
-
-def nth(number: int) -> Any:
-    return Product.objects.filter(slug=f"product-{number}")
 
 
 # Facts

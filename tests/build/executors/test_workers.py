@@ -15,9 +15,9 @@ import pytest
 from django.contrib.sites.models import Site
 from django.db import transaction
 
+from databases import shared_database
 from factories import DAY
 from samples import make_products, paths
-from shared_database import shared_database
 from sitemaps_plus import ModelSitemap, register
 from sitemaps_plus.build import build
 from sitemaps_plus.build.executors.pool import usable_cores

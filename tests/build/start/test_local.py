@@ -11,9 +11,9 @@ import pytest
 from django.conf import settings as django_settings
 from django.contrib.sites.models import Site
 
+from databases import shared_database
 from factories import ProductFactory
 from samples import SITE
-from shared_database import shared_database
 from sitemaps_plus.build import start
 from sitemaps_plus.build.start import local
 from sitemaps_plus.errors import BuildNotStarted

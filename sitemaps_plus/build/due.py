@@ -21,11 +21,11 @@ class Reason(NamedTuple):
 
 
 def why_due(
-    plan: Plan, page: Page, published: SectionEntry, rows: str, *, is_strict: bool, now: datetime
+    plan: Plan, page: Page, published: SectionEntry, fingerprint: str, *, is_strict: bool, now: datetime
 ) -> Reason | None:
     """Return why a build has to render a page, or None where what is `published` is what rendering would give.
 
-    `rows` is what `rows_of` says now; with `is_strict` a page that leaves anything out is rendered to hear of it.
+    `fingerprint` is that of the section now; with `is_strict` a page that leaves anything out is rendered again.
     """
     section, record = plan.section, page.record
     if not plan.is_listed(page):
@@ -42,11 +42,11 @@ def why_due(
         return Reason("its URLs begin otherwise now")
     if not record.digest or not record.digest == record.built_digest == known.digest:
         return Reason("its rows changed")
-    if section.paged_by == "position" and rows and rows != published.rows:
+    if section.paged_by == "position" and fingerprint and fingerprint != published.fingerprint:
         return Reason("rows of the section changed")
     if record.recipe != section.recipe or record.urls is None:
         return Reason("its URLs are made in another way now")
-    if section.is_windowed or (section.paged_by == "position" and not rows):
+    if section.is_windowed or (section.paged_by == "position" and not fingerprint):
         # A window moves with the clock, and what a section makes by itself is known when it is made.
         return Reason("only rendering tells whether it changed", is_stale=False)
     if _is_old(section, page, now):

@@ -19,7 +19,7 @@ from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
-from sitemaps_plus.plan.validators import rows_of
+from sitemaps_plus.plan.validators import fingerprint_of
 from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.stores.files import get_store
 from sitemaps_plus.stores.manifest import SectionEntry
@@ -75,14 +75,14 @@ def _all_due(plan: Plan, entry: SectionEntry, *, full: bool, is_strict: bool) ->
 
 
 def due_check(
-    section: Section, entry: SectionEntry, *, full: bool, is_strict: bool, rows: str | None = None
+    section: Section, entry: SectionEntry, *, full: bool, is_strict: bool, fingerprint: str | None = None
 ) -> Callable[[Plan, Page], Reason | None]:
-    """Return what tells why a page of a section is due; `rows` is what `rows_of` says, where that is known."""
-    rows = rows_of(section) if rows is None else rows
+    """Return what tells why a page of a section is due; `fingerprint` is that of the section, where that is known."""
+    fingerprint = fingerprint_of(section) if fingerprint is None else fingerprint
     now = timezone.now()
 
     def check(plan: Plan, page: Page) -> Reason | None:
-        reason = why_due(plan, page, entry, rows, is_strict=is_strict, now=now)
+        reason = why_due(plan, page, entry, fingerprint, is_strict=is_strict, now=now)
         return reason or (Reason("all are rendered", is_stale=False) if full and plan.is_listed(page) else None)
 
     return check

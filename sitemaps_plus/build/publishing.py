@@ -51,7 +51,7 @@ class Ready:
     outcomes: dict[int, Outcome]
     """Of the pages that were rendered; all others stay as they are published."""
     staging: Staging
-    rows: str
+    fingerprint: str
     began: datetime
 
 
@@ -158,7 +158,8 @@ class PublishedSet:
             self._replace(ready, page, pause, is_doubted=page.number in doubted)
             known.pages[page.number] = entries[page.number]
         self._retire(label, known, known.pages.keys() - entries.keys())
-        self.manifest.sections[label] = SectionEntry(pages=entries, rows=ready.rows, base=base_of(ready.plan.section))
+        base = base_of(ready.plan.section)
+        self.manifest.sections[label] = SectionEntry(pages=entries, fingerprint=ready.fingerprint, base=base)
         for page in ready.pages:
             if page.number in ready.outcomes:
                 record_publishing(page, entries[page.number].digest, ready.began, ready.outcomes[page.number].report)

@@ -28,7 +28,7 @@ from sitemaps_plus.plan.pages import active
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
-from sitemaps_plus.plan.validators import rows_of
+from sitemaps_plus.plan.validators import fingerprint_of
 from sitemaps_plus.protocol.names import site_directory
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.shapes import Shape, merge, why_not
@@ -219,9 +219,9 @@ class _SiteBuild:
             section = get_section(label, self.site)
             with stage(site_directory(self.site.domain), label) as staging:
                 began = timezone.now()
-                rows = rows_of(section)
-                assembly = self._render(section, done, staging, rows)
-                self._publish(assembly, done, staging, rows, began)
+                fingerprint = fingerprint_of(section)
+                assembly = self._render(section, done, staging, fingerprint)
+                self._publish(assembly, done, staging, fingerprint, began)
             # What live pages show follows at once.
             get_cache().look_again([label, ""])
         except (Stopped, LeaseLost) as error:
@@ -247,13 +247,13 @@ class _SiteBuild:
             raise Stopped("The build was asked to stop; what it has published is whole.")
         self.lease.keep()
 
-    def _render(self, section: Section, done: SectionResult, staging: Staging, rows: str) -> Assembly:
+    def _render(self, section: Section, done: SectionResult, staging: Staging, fingerprint: str) -> Assembly:
         """Render the pages that are due to the staging area and return what came of them."""
         is_strict = get_settings().STRICT if self.options.strict is None else self.options.strict
         entry = self.set.manifest.section(section.label)
         # The database knows what a lost manifest would, until the plan is renewed.
         self.urls_before = entry.urls or sum(record.urls or 0 for record in active(section) if record.built_digest)
-        check = due_check(section, entry, full=self.options.full, is_strict=is_strict, rows=rows)
+        check = due_check(section, entry, full=self.options.full, is_strict=is_strict, fingerprint=fingerprint)
         assembly = Assembly(refresh(section, force=True, repack=self.options.repack), check)
         here = Here(section)
         try:
@@ -296,7 +296,9 @@ class _SiteBuild:
                 self.options.progress(f"{self.site.domain} {section.label}", len(assembly.outcomes), assembly.known)
                 self.lease.say(f"{section.label}: {len(assembly.outcomes):,} / {assembly.known:,}")
 
-    def _publish(self, assembly: Assembly, done: SectionResult, staging: Staging, rows: str, began: datetime) -> None:
+    def _publish(
+        self, assembly: Assembly, done: SectionResult, staging: Staging, fingerprint: str, began: datetime
+    ) -> None:
         """Publish the pages that were rendered, if the section is not to be held back."""
         plan, outcomes = assembly.plan, assembly.outcomes
         entry = self.set.manifest.section(done.label)
@@ -326,7 +328,7 @@ class _SiteBuild:
             pages=pages,
             outcomes=written,
             staging=staging,
-            rows=rows,
+            fingerprint=fingerprint,
             began=began,
         )
         done.written = self.set.publish(ready, self._pause)

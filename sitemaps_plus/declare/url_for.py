@@ -84,18 +84,11 @@ class UrlFor:
                 found[name] = value
         return found
 
-    def build(self, values: Sequence[object]) -> str:
-        """Return the path for one row; `values` are those of `expressions()`, in that order.
-
-        Raises InvalidEntry: E-URL-VALUE for a value that leaves the row out, E-URL-REVERSE where ``reverse()`` finds
-        no pattern for the row.
-        """
-        return self.builder()(values)
-
     def builder(self) -> Callable[[Sequence[object]], str]:
-        """Return `build` for many rows, looked up once under the active URLconf, script prefix and language.
+        """Return the function from the values of `expressions()` to the path of one row.
 
-        Look it up again when one of these has changed.
+        It holds for the active URLconf, script prefix and language. It raises InvalidEntry: E-URL-VALUE for a value
+        that leaves the row out, E-URL-REVERSE where ``reverse()`` finds no pattern for the row.
         """
         given = {name: value for name, value in self.kwargs.items() if isinstance(value, Declared | Expression)}
         constants = {name: value for name, value in self.kwargs.items() if name not in given}

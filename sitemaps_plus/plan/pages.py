@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from sitemaps_plus.errors import PageGone, PageNotFound
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.sections import Section
+
+_STARTS_PER_QUERY = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,28 @@ class Plan:
         if self.section.paged_by == "key" and retired.exists():
             raise PageGone(f"Page {number} of the sitemap {self.section.label!r} is gone; the index lists the others.")
         raise PageNotFound(f"The sitemap {self.section.label!r} has no page {number}; the index lists those it has.")
+
+    def page_of(self, key: KeyValue) -> Page | None:
+        """Return the page that holds the row with `key`, None where there is no such row; for pages cut by a key."""
+        names = self.section.key.names
+        row = self.section.model._base_manager.using(self.section.queryset().db)
+        row = row.filter(**dict(zip(names, key, strict=True)))
+        low, high = 0, len(self.pages)
+        while high - low > 1:
+            step = -(-(high - low) // _STARTS_PER_QUERY)
+            positions = range(low + step, high, step)
+            # Compared by the database: only it knows its collation.
+            flags = [_flag(self.section.key.at_or_after(self.pages[at].start or ())) for at in positions]
+            answers = next(iter(row.values_list(*flags)[:1]), None)
+            if answers is None:
+                return None
+            count = sum(answers)
+            low, high = low + count * step, min(high, low + (count + 1) * step)
+        return self.pages[low] if self.pages else None
+
+
+def _flag(condition: Q) -> Case:
+    return Case(When(condition, then=Value(1)), default=Value(0), output_field=IntegerField())
 
 
 def make_plan(section: Section, records: Sequence[SitemapPage]) -> Plan:

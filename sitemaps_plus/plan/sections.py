@@ -144,9 +144,9 @@ class Section:
     @property
     def rows_limit(self) -> int:
         """The most rows that a page may hold: all languages of a row are on one page."""
-        return self.rows_of(self.urls_limit)
+        return self.rows_for(self.urls_limit)
 
-    def rows_of(self, urls: int) -> int:
+    def rows_for(self, urls: int) -> int:
         """Return how many rows have as many URLs; at least one."""
         return max(1, urls // max(1, len(self.languages)))
 

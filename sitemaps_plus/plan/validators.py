@@ -69,10 +69,10 @@ def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
     )
 
 
-def rows_of(section: Section) -> str:
-    """Return what tells of changes where the validator of a page is only a number: of all rows of the section.
+def fingerprint_of(section: Section) -> str:
+    """Return the text that tells whether any row of a section changed; for pages cut by position.
 
-    Empty where the validators of pages do, and where only rendering tells.
+    Empty where each page has a validator of its own, and where only rendering shows a change.
     """
     if section.paged_by == "key" or section.makes_its_urls or section.model is None:
         return ""

@@ -49,7 +49,7 @@ def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
 
 
 def _chunks(section: Section, page: Page) -> Iterator[list[Row]]:
-    size, after, items = section.rows_of(CHUNK), None, None
+    size, after, items = section.rows_for(CHUNK), None, None
     while items is None or len(items) == size:
         wanted = page.rows(section, after).annotate(**section.hooks.columns).order_by(*section.key.names)
         items = list(wanted[:size])
@@ -87,7 +87,7 @@ def _groups_of_pairs(renderer: Renderer, pairs: Sequence[tuple[Any, str]]) -> It
 
 def _blocks_of_pairs(section: Section, page: Page, renderer: Renderer, blocks: Blocks) -> Iterator[Block | Group]:
     """Yield blocks of the items that a page has in all languages, and the pairs of those that it shares with others."""
-    count, size = len(section.languages), section.rows_of(CHUNK)
+    count, size = len(section.languages), section.rows_for(CHUNK)
     start = (page.number - 1) * section.urls_limit
     stop = start + section.urls_limit
     first, last = -(-start // count), max(stop // count, -(-start // count))

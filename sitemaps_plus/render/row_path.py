@@ -40,7 +40,7 @@ def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
 
 def _made(section: Section, page: Page, blocks: Blocks) -> Iterator[Block]:
     """Yield the blocks of the rows of `page`, of texts that the database has joined as far as it can."""
-    size = section.rows_of(CHUNK)
+    size = section.rows_for(CHUNK)
     joined = JoinedRows.of(section, page, blocks.select, size) if blocks.takes_texts else None
     after: KeyValue | None = None
     while joined:
@@ -73,7 +73,7 @@ def _chunks(
     section: Section, page: Page, columns: Mapping[str, Any], after: KeyValue | None = None
 ) -> Iterator[list[Sequence[Any]]]:
     """Yield the key and the columns of rows, a chunk at a time, those `after` a key where it is given."""
-    names, size = section.key.names, section.rows_of(CHUNK)
+    names, size = section.key.names, section.rows_for(CHUNK)
     found = None
     while found is None or len(found) == size:
         rows = page.rows(section, after).order_by(*names)

@@ -16,7 +16,7 @@ from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.plan.validators import rows_of
+from sitemaps_plus.plan.validators import fingerprint_of
 from sitemaps_plus.protocol.names import index_path, page_path
 from sitemaps_plus.render.pages import Document, Format, neutral, render_index, render_planned
 from sitemaps_plus.stores.files import get_store
@@ -73,8 +73,9 @@ def look(wanted: Wanted, since: datetime | None = None) -> Look:
         plan = refresh(section, since=since)
         page = plan.find(wanted.number)
         # Before the page is made: a row that changes meanwhile gives another state the next time.
-        rows = rows_of(section)
-        return Look(_state(section, page, rows), plan.checked_at, partial(_make_page, wanted, plan, page, rows))
+        fingerprint = fingerprint_of(section)
+        make = partial(_make_page, wanted, plan, page, fingerprint)
+        return Look(_state(section, page, fingerprint), plan.checked_at, make)
 
 
 def read_built(site: SiteOrigin, label: str, number: int) -> Document | None:
@@ -94,12 +95,12 @@ def read_built(site: SiteOrigin, label: str, number: int) -> Document | None:
     return Document(gzipped=data, digest=digest.hexdigest(), size=size)
 
 
-def _state(section: Section, page: Page, rows: str) -> str:
+def _state(section: Section, page: Page, fingerprint: str) -> str:
     if section.makes_its_urls or section.model is None:
         return ""
     record = page.record
     # A date that lay in the future counts once it has come, though no row changes; and a build may have seen more.
-    return " ".join(map(str, (record.validator, record.changed_at, rows, section.recipe, section.base)))
+    return " ".join(map(str, (record.validator, record.changed_at, fingerprint, section.recipe, section.base)))
 
 
 def _make_index(wanted: Wanted, since: datetime | None, _is_doubted: bool) -> Made:
@@ -107,14 +108,14 @@ def _make_index(wanted: Wanted, since: datetime | None, _is_doubted: bool) -> Ma
     return Made(document, "", document.checked_at)
 
 
-def _make_page(wanted: Wanted, plan: Plan, page: Page, rows: str, is_doubted: bool) -> Made:
+def _make_page(wanted: Wanted, plan: Plan, page: Page, fingerprint: str, is_doubted: bool) -> Made:
     section = plan.section
     document = None if is_doubted or wanted.form != "xml" else _built(section, page)
     if document is None:
         document, plan = render_planned(section, page.number, form=wanted.form, plan=plan)
     with neutral():
         # It may have been split on the way, and its date is known only now.
-        return Made(document, _state(section, plan.find(page.number), rows), plan.checked_at)
+        return Made(document, _state(section, plan.find(page.number), fingerprint), plan.checked_at)
 
 
 def _built(section: Section, page: Page) -> Document | None:

@@ -47,8 +47,8 @@ class SectionEntry:
 
     pages: dict[int, PageEntry] = field(default_factory=dict)
     """By number, in the order in which they are listed."""
-    rows: str = ""
-    """What told of changes in all rows when they were rendered, for pages by position."""
+    fingerprint: str = ""
+    """That of all rows when the pages were rendered; for pages cut by position."""
     base: str = ""
     """What the addresses of the pages begin with."""
 
@@ -128,7 +128,9 @@ def _load(given: dict[str, Any]) -> Manifest:
 
 def _load_section(given: dict[str, Any]) -> SectionEntry:
     pages = {int(number): _load_page(page) for number, page in given["pages"].items()}
-    return SectionEntry(pages=pages, rows=_checked(given["rows"], str), base=_checked(given["base"], str))
+    # Manifests of the first versions call it "rows".
+    fingerprint = _checked(given.get("fingerprint", given.get("rows")), str)
+    return SectionEntry(pages=pages, fingerprint=fingerprint, base=_checked(given["base"], str))
 
 
 def _load_page(given: dict[str, Any]) -> PageEntry:

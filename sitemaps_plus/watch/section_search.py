@@ -10,7 +10,6 @@ from datetime import date, datetime
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Case, IntegerField, Q, Value, When
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -30,7 +29,6 @@ logger = logging.getLogger("sitemaps_plus")
 CANDIDATES = 5
 """Rows of a section that are looked at for one address; several where texts differ only in case."""
 
-_FAN = 64
 _READ_AT_ONCE = 500
 
 
@@ -117,7 +115,7 @@ class SectionSearch:
 
     def _of_rows(self, lookup: Lookup) -> Iterator[Match]:
         for key, pk in self._rows(lookup, self.section.queryset()):
-            page = _page_of(self.plan, key) if self.section.paged_by == "key" else None
+            page = self.plan.page_of(key) if self.section.paged_by == "key" else None
             items = read_row(self.section, page, key) if page else []
             if self.section.paged_by == "position":
                 page, items = self._read_until(pk)
@@ -293,28 +291,6 @@ def _plan(section: Section) -> Plan:
     if records and all(record.layout == section.layout for record in records):
         return make_plan(section, records)
     return refresh(section)
-
-
-def _page_of(plan: Plan, key: KeyValue) -> Page | None:
-    """Return the page that a row is on, None where the row is gone; the database compares, `_FAN` pages a query."""
-    low, high = 0, len(plan.pages)
-    names = plan.section.key.names
-    row = plan.section.model._base_manager.using(plan.section.queryset().db)
-    row = row.filter(**dict(zip(names, key, strict=True)))
-    while high - low > 1:
-        step = -(-(high - low) // _FAN)
-        places = range(low + step, high, step)
-        flags = [_flag(plan.section.key.at_or_after(plan.pages[at].start or ())) for at in places]
-        answers = next(iter(row.values_list(*flags)[:1]), None)
-        if answers is None:
-            return None
-        count = sum(answers)
-        low, high = low + count * step, min(high, low + (count + 1) * step)
-    return plan.pages[low] if plan.pages else None
-
-
-def _flag(condition: Q) -> Case:
-    return Case(When(condition, then=Value(1)), default=Value(0), output_field=IntegerField())
 
 
 def _moment(text: str | None) -> date | datetime | None:

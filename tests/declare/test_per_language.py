@@ -156,9 +156,9 @@ def test_the_path_of_one_row_is_that_of_the_language_now_active() -> None:
     given = UrlFor("product", slug=PerLanguage("slug_{}"))
 
     with override("de"):
-        assert given.build(["chair", "stuhl", None]) == "/de/products/stuhl/"
+        assert given.builder()(["chair", "stuhl", None]) == "/de/products/stuhl/"
     with override("fr"), pytest.raises(ValueError, match="slug is empty in 'fr'"):
-        given.build(["chair", "stuhl", None])
+        given.builder()(["chair", "stuhl", None])
 
 
 def test_it_is_registered_like_any_other() -> None:

@@ -27,7 +27,7 @@ def full() -> Manifest:
     }
     return Manifest(
         origin="https://example.com",
-        sections={"products": SectionEntry(pages=pages, rows="rows=20", base="https://cdn.example/")},
+        sections={"products": SectionEntry(pages=pages, fingerprint="rows=20", base="https://cdn.example/")},
         indexes={"sitemap": DIGEST, "sitemap-products": ""},
         retired={"sitemap-products-1.xml.gz": 1_700_000_000.5},
     )
@@ -51,6 +51,14 @@ def test_what_is_written_is_read_with_the_pages_in_their_order() -> None:
 
     assert found == full()
     assert list(found.sections["products"].pages) == [7, 2]
+
+
+def test_a_manifest_that_still_says_rows_for_the_fingerprint_is_read() -> None:
+    given = written(full())
+    section = given["sections"]["products"]
+    section["rows"] = section.pop("fingerprint")
+
+    assert read(json.dumps(given).encode()) == full()
 
 
 def test_nothing_is_known_where_there_is_no_manifest() -> None:
@@ -91,7 +99,7 @@ WRONG: dict[str, tuple[str, Any]] = {
     "format": ("format", 2),
     "origin": ("origin", None),
     "sections": ("sections", []),
-    "rows": ("sections/products/rows", 5),
+    "fingerprint": ("sections/products/fingerprint", 5),
     "base": ("sections/products/base", None),
     "pages": ("sections/products/pages", [1]),
     "number": ("sections/products/pages", {"one": {}}),

@@ -58,8 +58,8 @@ class PageGone(PageNotFound):
     """A page existed once and its number is retired (HTTP 410)."""
 
 
-class InvalidPlace(SitemapError, ValueError):
-    """A text that should say where to go on reading a page says nothing that could be meant."""
+class InvalidCursor(SitemapError, ValueError):
+    """The cursor of a list of entries is not one that the list itself gave."""
 
 
 class Unavailable(SitemapError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Show how the sitemaps are in Django's admin, and start builds there; without the admin nobody imports this."""
+"""The status page and the list of builds in Django's admin; not imported without the admin."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""The history of builds in Django's admin, to be read."""
+"""The list of builds in Django's admin, read only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ else:
 
 
 class ReadOnly:
-    """What nobody adds, changes or deletes by hand."""
+    """Mixin for rows that nobody adds, changes or deletes by hand."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Return False."""
@@ -38,14 +38,14 @@ class ReadOnly:
 
 
 class BuildAdmin(ReadOnly, _Base):
-    """The history of builds, to be read."""
+    """The list of builds, read only."""
 
-    list_display = ("started_at", "site_name", "what", "started_by", "result", "took", "urls", "rendered", "left_out")
+    list_display = ("started_at", "site_name", "wanted", "started_by", "result", "took", "urls", "rendered", "left_out")
     list_filter = ("result", "site", "started_at")
     ordering = ("-pk",)
     fields = (
-        *("site_name", "what", "started_by", "holder", "started_at", "ended_at", "took", "result", "progress"),
-        *("pages", "rendered", "skipped", "written", "urls", "bytes", "left_out", "what_failed", "each_section"),
+        *("site_name", "wanted", "started_by", "holder", "started_at", "ended_at", "took", "result", "progress"),
+        *("pages", "rendered", "skipped", "written", "urls", "bytes", "left_out", "failures", "each_section"),
     )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Build | None = None) -> tuple[str, ...]:
@@ -54,29 +54,29 @@ class BuildAdmin(ReadOnly, _Base):
 
     @admin.display(description=gettext_lazy("site"), ordering="site")
     def site_name(self, build: Build) -> str:
-        """Return the host as the build knew it, or the id."""
+        """Return the host that the build used, or the id of the site."""
         return next((str(one["site"]) for one in build.sections if one.get("site")), str(build.site))
 
-    @admin.display(description=gettext_lazy("sections asked for"))
-    def what(self, build: Build) -> str:
-        """Return the labels, or that all were meant."""
+    @admin.display(description=gettext_lazy("requested sections"))
+    def wanted(self, build: Build) -> str:
+        """Return the labels, or "all"."""
         return ", ".join(map(str, build.labels)) or _("all")
 
     @admin.display(description=gettext_lazy("time"))
     def took(self, build: Build) -> str:
-        """Return how long it took."""
+        """Return the duration of the build."""
         seconds = panels.seconds_of(build)
-        # In one line, however narrow its column is.
+        # Never broken into two lines.
         return "" if seconds is None else panels.duration(seconds).replace(" ", "\u00a0")
 
     @admin.display(description=gettext_lazy("errors"))
-    def what_failed(self, build: Build) -> SafeString:
-        """Return what failed beside the sections, a line each."""
+    def failures(self, build: Build) -> SafeString:
+        """Return the errors outside of the sections, one a line."""
         return format_html_join("", "<p>{}</p>", ((error,) for error in build.errors))
 
     @admin.display(description=gettext_lazy("sections"))
     def each_section(self, build: Build) -> SafeString:
-        """Return what became of each section, a line each."""
+        """Return the result of each section, one a line."""
         lines = (
             (
                 one.get("label", ""),

@@ -1,4 +1,4 @@
-"""Draw the numbers of builds as small SVG charts, which need no script and can be read aloud."""
+"""Draw the numbers of builds as small SVG charts, without JavaScript and readable by screen readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDTH = 300
 HEIGHT = 60
 
 _EDGE = 4
-"""Room around the line, so that its ends are not cut off."""
+"""Margin around the line, so that its ends are not cut off."""
 
 
 class _Point(NamedTuple):
@@ -24,25 +24,25 @@ class _Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """One number of each build, the oldest first."""
+    """One number per build, oldest first."""
 
     name: str
-    """Unique on the page; letters, digits and hyphens."""
+    """Unique on the page; consists of letters, digits and hyphens."""
     title: str
     values: Sequence[float | None]
-    """None where a build has no such number: a gap."""
+    """None leaves a gap: the build has no such number."""
     show: Callable[[float], str] = str
     """Turns a number into text."""
     kind: Literal["line", "bars"] = "line"
 
     @property
     def known(self) -> list[float]:
-        """The values that there are."""
+        """The values that are not None."""
         return [value for value in self.values if value is not None]
 
     @property
     def summary(self) -> str:
-        """The last, lowest and highest value as a sentence, in the language now active."""
+        """The last, lowest and highest value as a sentence in the active language."""
         known = self.known
         if not known:
             return _("No numbers yet.")
@@ -56,7 +56,7 @@ class Chart:
 
     @property
     def svg(self) -> SafeString:
-        """The drawing; nothing where there are no numbers."""
+        """The drawing; empty if there are no numbers."""
         if not self.known:
             return SafeString("")
         return format_html(
@@ -74,7 +74,7 @@ class Chart:
     def _lines(self) -> SafeString:
         drawn = []
         for run in self._runs():
-            # A lone point would be a line without length: it gets a short one.
+            # A single point would be a line without length, so draw a short one.
             points = run if len(run) > 1 else [_Point(run[0].x - 2, run[0].y), _Point(run[0].x + 2, run[0].y)]
             drawn.append((" ".join(f"{point.x:.1f},{point.y:.1f}" for point in points),))
         return format_html_join("", '<polyline class="sitemaps-chart-line" points="{}"/>', drawn)
@@ -89,7 +89,7 @@ class Chart:
                     yield run
                 run = []
                 continue
-            # Equal values lie in the middle.
+            # Equal values are drawn in the middle.
             share = (value - lowest) / (highest - lowest) if highest > lowest else 0.5
             run.append(_Point(self._x(number), HEIGHT - _EDGE - share * (HEIGHT - 2 * _EDGE)))
         if run:
@@ -105,7 +105,7 @@ class Chart:
         drawn = []
         for number, value in enumerate(self.values):
             if value is not None:
-                # At least a unit: that a build took no time is not the same as no build.
+                # At least one unit high: a build that took no time must differ from no build.
                 height = max(1.0, value / highest * HEIGHT) if highest > 0 else 1.0
                 drawn.append(
                     (f"{number * step:.1f}", f"{HEIGHT - height:.1f}", f"{max(1.0, step * 0.8):.1f}", f"{height:.1f}")

@@ -1,4 +1,4 @@
-"""Turn what is known of the sites into what the status page shows: words, bars, links and charts."""
+"""Turn the state of the sites into what the status page shows: words, bars, links and charts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sitemaps_plus.admin.charts import Chart
+from sitemaps_plus.admin.links import MakeUrl, ObjectUrl
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.serve.crawlers import CrawlerSummary
@@ -23,52 +24,46 @@ from sitemaps_plus.watch.status import SHOWN_PROBLEMS, Fullest, SectionStatus, c
 _PROGRESS = re.compile(r"(?P<done>[\d,]+) / (?P<known>[\d,]+)$")
 
 _NAMED = 5
-"""Rows left out of a section that the page of all sites names."""
-
-Link = Callable[..., str]
-"""Called with the name of a view and its arguments; returns its address, "" where there is none."""
-
-ObjectLink = Callable[[Section | None, str], str]
-"""Called with a section and the key of a row; returns the address of the row in the admin, "" where there is none."""
+"""Rows left out of a section that the page of all sites shows."""
 
 
 class Bar(NamedTuple):
-    """How full something is."""
+    """How close a value is to its limit."""
 
     label: str
-    """For those who do not see the bar."""
+    """For people who cannot see the bar."""
     value: int
     limit: int
     text: str
 
 
 class Progress(NamedTuple):
-    """How far a build is."""
+    """How much of a build is done."""
 
     text: str
     done: int
     known: int
-    """0 where nobody knows."""
+    """0 if it is not known."""
 
 
 class ShownAlarm(NamedTuple):
-    """An alarm, and what it is about."""
+    """An alarm with the name and URL of its section or site."""
 
     level: str
     word: str
     where: str
-    link: str
+    url: str
     text: str
     remedy: str
 
 
 class LeftOut(NamedTuple):
-    """A row that is not listed, or of which a part is not."""
+    """A row that is not listed, or not with all of its parts."""
 
     label: str
     page: int
     key: str
-    link: str
+    url: str
     hook: str
     reason: str
 
@@ -79,15 +74,15 @@ class SectionRow:
 
     status: SectionStatus
     alarms: list[Alarm]
-    link: str
-    build_link: str
-    """Of the last build that was about the section, in the history."""
+    url: str
+    build_url: str
+    """URL of the last build of the section, in the list of builds."""
     visits: Sequence[CrawlerSummary] = ()
     """The last visit of each crawler."""
 
     @property
     def urls(self) -> str:
-        """How many URLs, in words where that is not exact."""
+        """The number of URLs; "about" if it is an estimate."""
         if self.status.checked_at is None and not self.status.urls:
             return _("not counted yet")
         shown = number(self.status.urls)
@@ -95,7 +90,7 @@ class SectionRow:
 
     @property
     def pages(self) -> str:
-        """How many pages."""
+        """The number of pages."""
         return number(self.status.pages)
 
     @property
@@ -105,25 +100,25 @@ class SectionRow:
 
     @property
     def bars(self) -> list[Bar]:
-        """The fullest page against both limits."""
+        """The fullest page, compared with both limits."""
         by_urls, by_bytes = self.status.fullest_by_urls, self.status.fullest_by_bytes
         bars = [_bar(_("URLs"), by_urls, number)] if by_urls else []
         return bars + ([_bar(_("Size"), by_bytes, filesizeformat)] if by_bytes and by_bytes.value else [])
 
     @property
     def level(self) -> str:
-        """The worst of what is wrong: ``error``, ``warning`` or ``good``."""
+        """The worst level of its alarms: ``error``, ``warning`` or ``good``."""
         return min((alarm.level for alarm in self.alarms), default="good")
 
     @property
     def mark(self) -> str:
-        """How many problems it has, in words; they are told above."""
+        """The number of its problems; the page describes them above the table."""
         count = len(self.alarms)
         return ngettext("%(count)d problem", "%(count)d problems", count) % {"count": count} if count else ""
 
     @property
     def left_out(self) -> str:
-        """How many rows are not listed, and how many parts of others."""
+        """The number of rows that are not listed, and of parts that other rows lack."""
         rows, parts = self.status.left_out, self.status.dropped
         if not parts:
             return number(rows)
@@ -131,20 +126,20 @@ class SectionRow:
         return shown % {"rows": number(rows), "parts": number(parts)}
 
     @property
-    def state(self) -> str:
-        """Whether built files are as the rows are."""
-        return state_text(self.status)
+    def currency(self) -> str:
+        """Whether the built files are up to date."""
+        return currency_text(self.status)
 
     @property
     def path(self) -> str:
-        """How rows are read, and why."""
+        """How the rows are read, and why."""
         if self.status.path == "object" and self.status.decided_by:
             return _("objects, for %(hook)s") % {"hook": self.status.decided_by}
         return {"row": _("columns"), "object": _("objects")}.get(self.status.path, "")
 
     @property
     def outcome(self) -> str:
-        """What became of the section in its last build."""
+        """The result of its last build."""
         outcome = self.status.outcome
         if not outcome:
             return ""
@@ -154,7 +149,7 @@ class SectionRow:
 
     @property
     def outcome_at(self) -> datetime | None:
-        """When that build began."""
+        """When its last build began."""
         return self.status.build.started_at if self.status.build else None
 
 
@@ -169,7 +164,7 @@ class SitePanel:
     visits: Sequence[CrawlerSummary] = ()
     """The last visit of each crawler to the index of the site."""
     is_starting: bool = False
-    """Whether a build was asked for that has not said anything yet."""
+    """Whether a build was started that has not begun yet."""
 
     @property
     def id(self) -> int:
@@ -183,21 +178,21 @@ class SitePanel:
 
     @property
     def running(self) -> Build | None:
-        """The build that runs now."""
+        """The build that is running."""
         return self.overview.status.running
 
     @property
     def progress(self) -> Progress | None:
-        """How far that is."""
+        """The progress of the running build."""
         return progress_of(self.running) if self.running else None
 
     @property
     def summary(self) -> str:
-        """How much the site has, in a sentence."""
+        """The number of URLs and sections, as a sentence."""
         urls, sections = self.overview.status.urls, len(self.rows)
         return _("%(urls)s in %(sections)s.") % {
             "urls": ngettext("%(count)s URL", "%(count)s URLs", urls) % {"count": number(urls)},
-            # Translators: it stands behind "in".
+            # Translators: follows "in".
             "sections": ngettext("%(count)s section", "%(count)s sections", sections) % {"count": number(sections)},
         }
 
@@ -207,44 +202,44 @@ class PageRow:
     """One page in the table of its section."""
 
     record: SitemapPage
-    link: str
-    state: str
+    url: str
+    currency: str
     bars: list[Bar] = field(default_factory=list)
 
 
-def shown_alarms(known: Overview, link: Link) -> list[ShownAlarm]:
-    """Return what is wrong anywhere, errors first."""
+def shown_alarms(known: Overview, make_url: MakeUrl) -> list[ShownAlarm]:
+    """Return the alarms of all sites, errors first."""
     found = [_alarm(alarm, "", "") for alarm in known.alarms]
     for site in known.sites:
         labels = {section.label for section in site.status.sections}
         for alarm in site.alarms:
-            place = link("section", site.status.site.id, alarm.label) if alarm.label in labels else ""
+            url = make_url("section", site.status.site.id, alarm.label) if alarm.label in labels else ""
             domain = site.status.site.domain
-            found.append(_alarm(alarm, f"{domain}: {alarm.label}" if alarm.label else domain, place))
+            found.append(_alarm(alarm, f"{domain}: {alarm.label}" if alarm.label else domain, url))
     return sorted(found, key=lambda one: one.level)
 
 
 def section_alarms(site: SiteOverview, label: str) -> list[ShownAlarm]:
-    """Return what is wrong with one section."""
+    """Return the alarms of one section."""
     return [_alarm(alarm, "", "") for alarm in site.alarms if alarm.label == label]
 
 
 def site_panel(
     overview: SiteOverview,
-    link: Link,
-    object_link: ObjectLink,
+    make_url: MakeUrl,
+    object_url: ObjectUrl,
     *,
     is_starting: bool,
     visits: Mapping[str, Sequence[CrawlerSummary]] | None = None,
 ) -> SitePanel:
-    """Return what the page shows of a site; `visits` are those of crawlers, by section."""
+    """Return the panel of a site; `visits` are those of crawlers, by section."""
     status = overview.status
     rows = [
         SectionRow(
             status=one,
             alarms=[alarm for alarm in overview.alarms if alarm.label == one.label],
-            link=link("section", status.site.id, one.label),
-            build_link=link("history", one.build.pk) if one.build else "",
+            url=make_url("section", status.site.id, one.label),
+            build_url=make_url("history", one.build.pk) if one.build else "",
             visits=(visits or {}).get(one.label, ()),
         )
         for one in status.sections
@@ -252,28 +247,28 @@ def site_panel(
     return SitePanel(
         overview=overview,
         rows=rows,
-        left_out=[row for one in status.sections for row in left_out_rows(one, object_link, most=_NAMED)],
+        left_out=[row for one in status.sections for row in left_out_rows(one, object_url, most=_NAMED)],
         charts=_site_charts(status.builds, f"site-{status.site.id}"),
         visits=(visits or {}).get("", ()),
         is_starting=is_starting,
     )
 
 
-def left_out_rows(status: SectionStatus, object_link: ObjectLink, *, most: int = SHOWN_PROBLEMS) -> Iterator[LeftOut]:
-    """Yield the rows that a section does not show whole."""
+def left_out_rows(status: SectionStatus, object_url: ObjectUrl, *, most: int = SHOWN_PROBLEMS) -> Iterator[LeftOut]:
+    """Yield the rows of a section that are left out, or listed without a part."""
     for one in status.problems[:most]:
-        link = object_link(status.section, one.key)
-        yield LeftOut(status.label, one.page, one.key, link, one.hook, one.reason)
+        url = object_url(status.section, one.key)
+        yield LeftOut(status.label, one.page, one.key, url, one.hook, one.reason)
 
 
-def problems_of(record: SitemapPage, section: Section | None, object_link: ObjectLink) -> Iterator[LeftOut]:
-    """Yield the rows that a page does not show whole."""
+def problems_of(record: SitemapPage, section: Section | None, object_url: ObjectUrl) -> Iterator[LeftOut]:
+    """Yield the rows of a page that are left out, or listed without a part."""
     for key, hook, _code, reason in record.problems:
-        yield LeftOut(record.label, record.number, key, object_link(section, key), hook, reason)
+        yield LeftOut(record.label, record.number, key, object_url(section, key), hook, reason)
 
 
-def page_rows(section: Section, records: Iterable[SitemapPage], link: Link) -> list[PageRow]:
-    """Return what the table of a section shows of its pages."""
+def page_rows(section: Section, records: Iterable[SitemapPage], make_url: MakeUrl) -> list[PageRow]:
+    """Return the rows of the table of pages."""
     is_current = currency_of(section)
     rows = []
     for record in records:
@@ -283,28 +278,28 @@ def page_rows(section: Section, records: Iterable[SitemapPage], link: Link) -> l
         rows.append(
             PageRow(
                 record=record,
-                link=link("page", record.site, record.label, record.number),
-                state=built if record.built_at else _("never built"),
+                url=make_url("page", record.site, record.label, record.number),
+                currency=built if record.built_at else _("never built"),
                 bars=[_bar(_("URLs"), urls, number), _bar(_("Size"), size, filesizeformat)],
             )
         )
     return rows
 
 
-def state_text(status: SectionStatus) -> str:
-    """Return the freshness of a section in words."""
+def currency_text(status: SectionStatus) -> str:
+    """Return in words whether the built files of a section are up to date."""
     return {
         "current": _("current"),
         "stale": ngettext("%(count)s page is stale", "%(count)s pages are stale", status.stale_pages)
         % {"count": number(status.stale_pages)},
         "never built": _("never built"),
-        "live": _("made when asked for"),
+        "live": _("rendered on request"),
         "empty": _("no URLs"),
-    }.get(status.state, _("unknown"))
+    }.get(status.currency, _("unknown"))
 
 
 def section_charts(builds: Sequence[Build], label: str) -> list[Chart]:
-    """Return the charts of a section over the builds that were about it."""
+    """Return the charts of a section, over the builds that included it."""
     found = [outcome for build in reversed(builds) if (outcome := _outcome(build, label))]
     series = (
         ("urls", _("URLs"), number, "line"),
@@ -318,16 +313,16 @@ def section_charts(builds: Sequence[Build], label: str) -> list[Chart]:
 
 
 def progress_of(build: Build) -> Progress:
-    """Return how far a build is."""
+    """Return the progress of a build."""
     found = _PROGRESS.search(build.progress)
     if not found:
-        return Progress(build.progress or _("It has begun."), 0, 0)
+        return Progress(build.progress or _("The build has begun."), 0, 0)
     done, known = (int(found[name].replace(",", "")) for name in ("done", "known"))
     return Progress(build.progress, done, known)
 
 
 def number(value: float) -> str:
-    """Return a whole number as the language now active writes it."""
+    """Return a whole number as the active language writes it."""
     return formats.number_format(round(value), force_grouping=True)
 
 
@@ -335,7 +330,7 @@ def duration(value: float) -> str:
     """Return seconds as text."""
     if value < 120:
         digits = 1 if value < 10 else 0
-        # Rounded here: what has too many digits is cut off.
+        # Rounded here, because number_format cuts off the digits that are too many.
         return _("%(count)s s") % {"count": formats.number_format(round(value, digits), digits)}
     if value < 7200:
         return _("%(count)s min") % {"count": number(value / 60)}
@@ -343,14 +338,14 @@ def duration(value: float) -> str:
 
 
 def seconds_of(build: Build) -> float | None:
-    """Return how long a build took; None where it runs, or died."""
+    """Return how long a build took; None if it is running or died."""
     if not build.ended_at or build.result == Build.Result.LOST:
         return None
     return max(0.0, (build.ended_at - build.started_at).total_seconds())
 
 
 def _site_charts(builds: Sequence[Build], name: str) -> list[Chart]:
-    # A build of some sections has only their numbers.
+    # A build of some sections has no totals of the site.
     whole = [build for build in reversed(builds) if build.ended_at and not build.labels]
     return [
         Chart(name=f"{name}-urls", title=_("URLs"), values=[build.urls for build in whole], show=number),
@@ -369,9 +364,9 @@ def _outcome(build: Build, label: str) -> dict[str, Any] | None:
     return next((one for one in build.sections if one.get("label") == label), None)
 
 
-def _alarm(alarm: Alarm, where: str, link: str) -> ShownAlarm:
+def _alarm(alarm: Alarm, where: str, url: str) -> ShownAlarm:
     word = _("Error") if alarm.level == "error" else _("Warning")
-    return ShownAlarm(alarm.level, word, where, link, alarm.text, alarm.remedy)
+    return ShownAlarm(alarm.level, word, where, url, alarm.text, alarm.remedy)
 
 
 def _bar(label: str, fullest: Fullest, show: Callable[[int], str]) -> Bar:

@@ -56,7 +56,7 @@ class SiteOverview:
             "sections": [
                 {
                     "label": one.label,
-                    "state": one.state,
+                    "state": one.currency,
                     "stale_since": _iso(one.stale_since),
                     "urls": one.urls,
                     "pages": one.pages,
@@ -222,14 +222,14 @@ def _section_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
             _("Correct the rows, which the status page names, or filter them out of the queryset."),
         )
     is_late = status.stale_since and timezone.now() - moment(status.stale_since) > LATE
-    if status.state == "stale" and is_late and not site.running:
+    if status.currency == "stale" and is_late and not site.running:
         yield Alarm(
             "warning",
             label,
             _("Changed since %(when)s and not built.") % {"when": _shown(status.stale_since)},
             _("Does cron or a timer still run build_sitemaps?"),
         )
-    if status.state == "never built" and any(one.built_at for one in site.sections) and not outcome:
+    if status.currency == "never built" and any(one.built_at for one in site.sections) and not outcome:
         yield Alarm("warning", label, _("This section was never built."), _("Build it; until then it is in no index."))
 
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from sitemaps_plus.errors import InvalidPlace, shown
+from sitemaps_plus.errors import InvalidCursor, shown
 from sitemaps_plus.plan.keys import KeyValue, as_shown
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
@@ -79,7 +79,7 @@ def read_entries(section: Section, page: Page, *, after: str | None = None, coun
 
     Pages by key cost the same wherever the rows lie: one query for the keys and those of rendering them. For pages by
     position `count` is of URLs, rows that are left out come last, and a class that makes its own URLs makes the whole
-    page. Raises InvalidPlace for an `after` that is not the `next` of such a list.
+    page. Raises InvalidCursor for an `after` that is not the `next` of such a list.
     """
     count = max(1, min(count, MOST))
     with neutral():
@@ -214,5 +214,5 @@ def _loaded(after: str) -> Any:
     return given
 
 
-def _invalid(after: object) -> InvalidPlace:
-    return InvalidPlace(f"{shown(after)} is no place to go on reading from; begin with the first rows of the page.")
+def _invalid(after: object) -> InvalidCursor:
+    return InvalidCursor(f"{shown(after)} is no place to go on reading from; begin with the first rows of the page.")

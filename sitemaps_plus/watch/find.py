@@ -17,9 +17,9 @@ from sitemaps_plus.plan.sites import SiteOrigin, get_sites
 from sitemaps_plus.protocol.addresses import Scope, check_scope, normalize
 from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.stores.published import Published
-from sitemaps_plus.watch.section_search import Match, Searched, SectionSearch, State
+from sitemaps_plus.watch.section_search import Match, Searched, SectionSearch, Verdict
 
-__all__ = ["Finding", "Match", "Searched", "State", "find_url"]
+__all__ = ["Finding", "Match", "Searched", "Verdict", "find_url"]
 
 logger = logging.getLogger("sitemaps_plus")
 

@@ -32,7 +32,7 @@ CANDIDATES = 5
 _READ_AT_ONCE = 500
 
 
-class State(models.TextChoices):
+class Verdict(models.TextChoices):
     """What became of an address in a section."""
 
     LISTED = "listed", _("listed")
@@ -51,7 +51,7 @@ class Match:
 
     site: SiteOrigin
     label: str
-    state: State
+    verdict: Verdict
     reason: Any
     """What that means and what to do, a lazy text."""
     number: int | None = None
@@ -106,10 +106,10 @@ class SectionSearch:
     def _searched(self, text: Any, *, is_complete: bool = True) -> Searched:
         return Searched(site=self.section.site, label=self.section.label, text=text, is_complete=is_complete)
 
-    def _match(self, state: State, reason: Any, page: Page | None = None, **values: Any) -> Match:
+    def _match(self, verdict: Verdict, reason: Any, page: Page | None = None, **values: Any) -> Match:
         if page is not None:
             values = {"number": page.number, "built_at": page.record.built_at, **values}
-        return Match(site=self.section.site, label=self.section.label, state=state, reason=reason, **values)
+        return Match(site=self.section.site, label=self.section.label, verdict=verdict, reason=reason, **values)
 
     # Rows of the section
 
@@ -162,46 +162,48 @@ class SectionSearch:
             return None
         if not items or page is None:
             said = _("The row is in the section; on which page was not found in the time given. Search again.")
-            return self._match(State.UNKNOWN, said, key=key, pk=pk)
+            return self._match(Verdict.UNKNOWN, said, key=key, pk=pk)
         if items[0].loc is None:
             reasons = " ".join(dict.fromkeys(problem.reason for problem in items[0].problems))
             said = format_lazy(_("The row is left out: {reasons}"), reasons=reasons)
         else:
             locs = ", ".join(str(one.loc) for one in items[:5])
             said = format_lazy(_("The row is listed under another address: {locs}"), locs=locs)
-        return self._match(State.LEFT_OUT, said, page, key=key, pk=pk)
+        return self._match(Verdict.LEFT_OUT, said, page, key=key, pk=pk)
 
     def _listed(self, page: Page, item: Item) -> Match:
         label, number = self.section.label, page.number
         if not self.built.manifest:
-            return self._match(State.LISTED, _("It is listed; nothing is built, so the views serve it."), page)
+            return self._match(Verdict.LISTED, _("It is listed; nothing is built, so the views serve it."), page)
         build_it = f"manage.py build_sitemaps {label}"
         if number not in self.built.numbers(label):
             said = format_lazy(_("It is listed, but its page was never built; run {command}."), command=build_it)
-            return self._match(State.NOT_BUILT, said, page, is_current=False)
+            return self._match(Verdict.NOT_BUILT, said, page, is_current=False)
         has = self.built.has(label, number, as_loc(item.loc or ""), item.xml)
         if has is None:
             said = format_lazy(
                 _("It is listed, but the built file of its page cannot be read; run {command} --full."),
                 command=build_it,
             )
-            return self._match(State.NOT_BUILT, said, page, is_current=False)
+            return self._match(Verdict.NOT_BUILT, said, page, is_current=False)
         is_listed, is_current = has
         if not is_listed:
             said = format_lazy(
                 _("It is listed, but the built file of its page does not have it yet; run {command}."),
                 command=build_it,
             )
-            return self._match(State.NOT_BUILT, said, page, is_current=False)
+            return self._match(Verdict.NOT_BUILT, said, page, is_current=False)
         if find_override(PAGE, label) is not None:
             # A template may write it in any way.
-            return self._match(State.LISTED, _("It is listed, and in the built file."), page)
+            return self._match(Verdict.LISTED, _("It is listed, and in the built file."), page)
         if not is_current:
             said = format_lazy(
                 _("It is listed; the built file has an older version of its entry; run {command}."), command=build_it
             )
-            return self._match(State.LISTED, said, page, is_current=False)
-        return self._match(State.LISTED, _("It is listed, and in the built file as it is now."), page, is_current=True)
+            return self._match(Verdict.LISTED, said, page, is_current=False)
+        return self._match(
+            Verdict.LISTED, _("It is listed, and in the built file as it is now."), page, is_current=True
+        )
 
     # No row of the section
 
@@ -215,7 +217,7 @@ class SectionSearch:
         )
         if not hits.numbers:
             return [missing] if missing else [], searched
-        missing = missing or self._match(State.GONE, _("No row of the section has this address."))
+        missing = missing or self._match(Verdict.GONE, _("No row of the section has this address."))
         reason = format_lazy(
             _("{reason} The built file still has it; run manage.py build_sitemaps {label}."),
             reason=missing.reason,
@@ -223,7 +225,7 @@ class SectionSearch:
         )
         built_at = {page.number: page.record.built_at for page in self.plan.pages}
         matches = [
-            replace(missing, state=State.GONE, reason=reason, number=number, built_at=built_at.get(number))
+            replace(missing, verdict=Verdict.GONE, reason=reason, number=number, built_at=built_at.get(number))
             for number in hits.numbers
         ]
         return matches, searched
@@ -234,10 +236,10 @@ class SectionSearch:
         if stored:
             key, pk = stored[0]
             said = _("There is such a row, but the queryset of the section does not have it; change the row or it.")
-            return self._match(State.FILTERED, said, key=as_shown(key), pk=pk)
+            return self._match(Verdict.FILTERED, said, key=as_shown(key), pk=pk)
         if lookup.is_exact or self._is_own(lookup):
             said = _("There is no row with this address; nothing is to be done if it was deleted.")
-            return self._match(State.NO_ROW, said)
+            return self._match(Verdict.NO_ROW, said)
         return None
 
     def _stored(self, lookup: Lookup) -> list[tuple[KeyValue, Any]]:
@@ -275,7 +277,7 @@ class SectionSearch:
         built_at = {record.number: record.built_at for record in records}
         matches = [
             self._match(
-                State.LISTED if is_listed else State.LINKED,
+                Verdict.LISTED if is_listed else Verdict.LINKED,
                 listed if is_listed else linked,
                 number=number,
                 built_at=built_at.get(number),

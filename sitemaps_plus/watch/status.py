@@ -34,7 +34,7 @@ _IS_OVER = Case(
     When(expires_at__lte=DatabaseNow(), then=Value(True)), default=Value(False), output_field=BooleanField()
 )
 
-State = Literal["current", "stale", "never built", "live", "empty", "unknown"]
+Currency = Literal["current", "stale", "never built", "live", "empty", "unknown"]
 """Of built files against the rows; ``live`` where nothing is built, and views make what is asked for."""
 
 
@@ -87,7 +87,7 @@ class SectionStatus:
     checked_at: datetime | None = None
     """When the rows were last asked for."""
     built_at: datetime | None = None
-    state: State = "unknown"
+    currency: Currency = "unknown"
     stale_since: datetime | None = None
     stale_pages: int = 0
     left_out: int = 0
@@ -191,7 +191,7 @@ def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPag
         _published_facts(status)
     else:
         for section in status.sections:
-            section.state = "empty" if section.state == "empty" else "live"
+            section.currency = "empty" if section.currency == "empty" else "live"
     return status
 
 
@@ -223,16 +223,16 @@ def _section_facts(status: SectionStatus, section: Section, records: Sequence[Si
     status.built_at = _newest(record.built_at for record in records)
     status.stale_pages = len(stale)
     if not status.pages and status.checked_at:
-        status.state = "empty"
+        status.currency = "empty"
     elif not status.built_at:
         # Also where nobody has asked for its rows yet: there may be any number.
-        status.state = "never built"
+        status.currency = "never built"
     elif stale:
-        status.state = "stale"
+        status.currency = "stale"
         changes = [moment(record.changed_at) for record in stale if record.changed_at]
         status.stale_since = min(changes, default=None)
     else:
-        status.state = "current"
+        status.currency = "current"
 
 
 def _last_build(status: SectionStatus, builds: Iterable[Build]) -> None:

@@ -18,7 +18,7 @@ def ended(**given):
     return Build(**{**values, **given})
 
 
-def link(name, *args):
+def make_url(name, *args):
     return "/".join(map(str, (name, *args)))
 
 
@@ -29,12 +29,12 @@ def nowhere(section, key):
 def panel(*builds, alarms=(), sections=(), **given):
     status = SiteStatus(site=SITE, sections=list(sections), builds=list(builds))
     overview = SiteOverview(status=status, alarms=list(alarms))
-    return panels.site_panel(overview, link, nowhere, is_starting=False, **given)
+    return panels.site_panel(overview, make_url, nowhere, is_starting=False, **given)
 
 
 def test_the_progress_of_a_build_is_told_in_words_and_numbers():
     assert panels.progress_of(Build(progress="products: 1,200 / 5,000")) == ("products: 1,200 / 5,000", 1200, 5000)
-    assert panels.progress_of(Build(progress="")) == ("It has begun.", 0, 0)
+    assert panels.progress_of(Build(progress="")) == ("The build has begun.", 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_problems_of_a_section_lead_to_it_and_errors_come_first():
         Alarm("warning", "old", "It is not registered.", "Register it."),
     ]
 
-    shown = panels.shown_alarms(Overview(sites=[SiteOverview(status=status, alarms=alarms)]), link)
+    shown = panels.shown_alarms(Overview(sites=[SiteOverview(status=status, alarms=alarms)]), make_url)
 
-    assert [(one.word, one.where, one.link) for one in shown] == [
+    assert [(one.word, one.where, one.url) for one in shown] == [
         ("Error", "example.com", ""),
         ("Warning", "example.com: news", "section/1/news"),
         ("Warning", "example.com: old", ""),
@@ -100,25 +100,25 @@ def test_a_row_of_the_table_says_what_became_of_its_section():
     rows = panel(sections=sections, alarms=[Alarm("warning", "s1", "", "")], visits={"s2": ["Googlebot"]}).rows
 
     assert [row.outcome for row in rows] == ["", "held back", "failed", "done"]
-    assert [row.build_link for row in rows] == ["", "history/1", "history/2", "history/3"]
+    assert [row.build_url for row in rows] == ["", "history/1", "history/2", "history/3"]
     assert [row.level for row in rows] == ["good", "warning", "good", "good"]
     assert [row.mark for row in rows] == ["", "1 problem", "", ""]
     assert list(rows[2].visits) == ["Googlebot"]
 
 
 @pytest.mark.parametrize(
-    ("state", "text"),
+    ("currency", "text"),
     [
         ("current", "current"),
         ("stale", "3 pages are stale"),
         ("never built", "never built"),
-        ("live", "made when asked for"),
+        ("live", "rendered on request"),
         ("empty", "no URLs"),
         ("unknown", "unknown"),
     ],
 )
-def test_each_state_has_words(state, text):
-    assert panels.state_text(SectionStatus(label="a", section=None, state=state, stale_pages=3)) == text
+def test_each_currency_has_words(currency, text):
+    assert panels.currency_text(SectionStatus(label="a", section=None, currency=currency, stale_pages=3)) == text
 
 
 def test_counts_that_are_not_exact_say_so():

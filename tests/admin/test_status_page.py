@@ -19,7 +19,8 @@ from django.utils.http import urlencode
 from factories import ProductFactory
 from samples import Products, replace_section, unregister_all
 from sitemaps_plus import Image, ModelSitemap, register, registry
-from sitemaps_plus.admin import StatusAdmin, panels
+from sitemaps_plus.admin import panels
+from sitemaps_plus.admin.links import AdminUrls
 from sitemaps_plus.build import build, start
 from sitemaps_plus.errors import BuildNotStarted
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
@@ -203,7 +204,7 @@ def test_one_section_is_built_from_its_page(boss, started):
 def test_the_cache_is_filled_where_processes_share_it(boss, started, monkeypatch):
     boss.post(f"{STATUS}warm/", {"site": 1})
     assert started == []
-    assert "Let CACHE name a shared one" in page(boss)
+    assert "Set CACHE to one that all processes share" in page(boss)
 
     monkeypatch.setattr("sitemaps_plus.admin.status_page.is_for_one_process", lambda: False)
     boss.post(f"{STATUS}warm/", {"site": 1})
@@ -398,10 +399,10 @@ def test_who_may_not_see_the_history_gets_no_links_to_it():
 def test_an_admin_site_without_the_history_has_no_links_to_it(rf):
     request = rf.get("/")
     request.user = User.objects.create_superuser("boss")
-    status = StatusAdmin(SitemapPage, admin.AdminSite(name="desk"))
+    urls = AdminUrls(admin.AdminSite(name="desk"), request)
 
-    assert status._links(request)("history", 1) == ""
-    assert status._history_link(request) == ""
+    assert urls.make_url("history", 1) == ""
+    assert urls.make_url("history") == ""
 
 
 def test_the_page_of_a_section_lists_its_pages(boss):

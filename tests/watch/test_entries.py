@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from factories import ArticleFactory, CellFactory, ProductFactory, SeatFactory, TokenFactory, WordFactory
 from samples import Products, make_products, paths, section_of
 from sitemaps_plus import Image, ModelSitemap, News, NewsSitemap, Related, Sitemap, UrlFor, Video
-from sitemaps_plus.errors import InvalidPlace
+from sitemaps_plus.errors import InvalidCursor
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.watch.entries import MOST, read_entries, read_row
@@ -371,7 +371,7 @@ def test_a_wrong_place_is_refused(after):
     make_products(3)
     section = section_of(Products)
 
-    with pytest.raises(InvalidPlace, match="begin with the first rows"):
+    with pytest.raises(InvalidCursor, match="begin with the first rows"):
         read_entries(section, first_page(section), after=after)
 
 
@@ -380,7 +380,7 @@ def test_a_wrong_offset_is_refused(after):
     make_products(3)
     section = section_of(ListedProducts)
 
-    with pytest.raises(InvalidPlace):
+    with pytest.raises(InvalidCursor):
         read_entries(section, first_page(section), after=after)
 
 
@@ -405,7 +405,7 @@ def test_a_wrong_key_of_another_kind_is_refused(after):
 
     section = section_of(Tokens)
 
-    with pytest.raises(InvalidPlace):
+    with pytest.raises(InvalidCursor):
         read_entries(section, first_page(section), after=after)
 
 
@@ -418,7 +418,7 @@ def test_no_text_breaks_reading_of_words(after):
     section = section_of(Words)
     page = first_page(section)
 
-    with suppress(InvalidPlace):
+    with suppress(InvalidCursor):
         read_entries(section, page, after=after)
 
 

@@ -38,7 +38,7 @@ from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import get_site
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
 from sitemaps_plus.watch.entries import read_entries
-from sitemaps_plus.watch.find import State, find_url
+from sitemaps_plus.watch.find import Verdict, find_url
 from testapp import urls_head
 from testapp.models import Article, Leaflet, Product, Translation
 
@@ -113,7 +113,7 @@ def test_a_row_is_found_on_its_page(number):
     match = found(f"{HOST}/en/products/product-{number}/")
 
     product = of(f"product-{number}")
-    assert (match.label, match.state) == ("products", State.LISTED)
+    assert (match.label, match.verdict) == ("products", Verdict.LISTED)
     assert match.number == (number - 1) // 10 + 1
     assert (match.key, match.pk) == (product.pk, product.pk)
     assert match.changed_at == DAY + timedelta(minutes=number)
@@ -128,7 +128,7 @@ def test_each_address_that_pages_list_is_found_there():
     for page in refresh(section).pages:
         for item in read_entries(section, page).items:
             match = found(item.loc)
-            assert (match.state, match.number, match.pk) == (State.LISTED, page.number, item.pk)
+            assert (match.verdict, match.number, match.pk) == (Verdict.LISTED, page.number, item.pk)
 
 
 def test_a_page_that_was_split_gives_the_row_to_the_new_number():
@@ -199,15 +199,15 @@ def test_an_address_in_another_language_is_found():
 
     match = found("/de/products/product-2/")
 
-    assert (match.state, match.pk) == (State.LISTED, of("product-2").pk)
+    assert (match.verdict, match.pk) == (Verdict.LISTED, of("product-2").pk)
 
 
 def test_translated_routes_are_found_in_each_language():
     register("products", type("Offers", (AllLanguages,), {"location": UrlFor("offer", slug=F("slug"))}))
     make_products(2)
 
-    assert found("/de/angebote/product-2/").state == State.LISTED
-    assert found("/en/offers/product-2/").state == State.LISTED
+    assert found("/de/angebote/product-2/").verdict == Verdict.LISTED
+    assert found("/en/offers/product-2/").verdict == Verdict.LISTED
     assert find_url("/de/offers/product-2/").matches == []
 
 
@@ -228,8 +228,8 @@ def test_columns_per_language_are_asked():
     leaflet = Leaflet.objects.create(slug="x", slug_en="house", slug_de="haus")
 
     assert found("/de/text/haus/").pk == leaflet.pk
-    assert found("/en/text/house/").state == State.LISTED
-    assert found("/de/text/house/").state == State.NO_ROW
+    assert found("/en/text/house/").verdict == Verdict.LISTED
+    assert found("/de/text/house/").verdict == Verdict.NO_ROW
 
 
 def test_tables_of_translations_are_asked():
@@ -246,7 +246,7 @@ def test_tables_of_translations_are_asked():
 
     assert found("/de/text/haus/").pk == product.pk
     wrong = found("/en/text/haus/")
-    assert wrong.state == State.LEFT_OUT
+    assert wrong.verdict == Verdict.LEFT_OUT
     assert "/en/text/house/" in str(wrong.reason)
 
 
@@ -271,7 +271,7 @@ def test_constants_of_a_pattern_count():
     register("products", Mixed)
     make_products(1)
 
-    assert found("/en/text/only-this/").state == State.LISTED
+    assert found("/en/text/only-this/").verdict == Verdict.LISTED
     assert find_url("/en/text/other/").matches == []
 
 
@@ -281,7 +281,7 @@ def test_a_computed_location_is_asked_of_the_database():
 
     match = found(f"{HOST}/product-12/")
 
-    assert (match.state, match.number) == (State.LISTED, 2)
+    assert (match.verdict, match.number) == (Verdict.LISTED, 2)
     assert find_url("/product-99/").matches == []
 
 
@@ -292,7 +292,7 @@ def test_get_absolute_url_is_resolved(settings):
 
     match = found(f"{HOST}/products/product-12/")
 
-    assert (match.state, match.number, match.pk) == (State.LISTED, 2, of("product-12").pk)
+    assert (match.verdict, match.number, match.pk) == (Verdict.LISTED, 2, of("product-12").pk)
 
 
 def test_an_address_of_another_view_is_not_of_a_section_with_such_a_field(settings):
@@ -302,7 +302,7 @@ def test_an_address_of_another_view_is_not_of_a_section_with_such_a_field(settin
 
     assert find_url("/offers/nothing/").matches == []
     assert find_url("/offers/product-1/").matches == []
-    assert found("/products/nothing/").state == State.NO_ROW
+    assert found("/products/nothing/").verdict == Verdict.NO_ROW
 
 
 def test_news_are_found_by_position(settings):
@@ -319,8 +319,8 @@ def test_news_are_found_by_position(settings):
 
     match = found(f"/en/text/{oldest.title}/")
 
-    assert (match.state, match.number, match.pk) == (State.LISTED, 2, oldest.pk)
-    assert found(f"/en/text/{old.title}/").state == State.FILTERED
+    assert (match.verdict, match.number, match.pk) == (Verdict.LISTED, 2, oldest.pk)
+    assert found(f"/en/text/{old.title}/").verdict == Verdict.FILTERED
 
 
 def test_no_time_for_pages_by_position_is_told():
@@ -334,7 +334,7 @@ def test_no_time_for_pages_by_position_is_told():
 
     match = found(f"/en/text/{article.title}/", seconds=0)
 
-    assert (match.state, match.pk) == (State.UNKNOWN, article.pk)
+    assert (match.verdict, match.pk) == (Verdict.UNKNOWN, article.pk)
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_an_address_may_be_written_in_any_way(url):
     register("products", Texts)
     make_products(1, name="bücher & mehr")
 
-    assert found(url).state == State.LISTED
+    assert found(url).verdict == Verdict.LISTED
 
 
 def test_a_site_below_a_prefix_is_searched():
@@ -364,7 +364,7 @@ def test_a_site_below_a_prefix_is_searched():
     make_products(1)
     set_script_prefix("/shop/")
     try:
-        assert found(f"{HOST}/shop/en/products/product-1/").state == State.LISTED
+        assert found(f"{HOST}/shop/en/products/product-1/").verdict == Verdict.LISTED
         assert find_url(f"{HOST}/en/products/product-1/").matches == []
     finally:
         clear_script_prefix()
@@ -375,7 +375,7 @@ def test_the_language_of_the_visitor_is_no_matter():
     make_products(1)
 
     with translation.override("de"):
-        assert found("/en/products/product-1/").state == State.LISTED
+        assert found("/en/products/product-1/").verdict == Verdict.LISTED
 
 
 def test_a_row_in_two_sections_is_found_in_both():
@@ -399,7 +399,7 @@ def test_a_filtered_row_is_told():
 
     match = found("/en/products/product-2/")
 
-    assert (match.state, match.pk, match.number) == (State.FILTERED, hidden.pk, None)
+    assert (match.verdict, match.pk, match.number) == (Verdict.FILTERED, hidden.pk, None)
     assert "queryset" in str(match.reason)
 
 
@@ -409,7 +409,7 @@ def test_a_filtered_row_of_get_absolute_url_is_told(settings):
     make_products(3)
     Product.objects.filter(slug="product-2").update(is_active=False)
 
-    assert found("/products/product-2/").state == State.FILTERED
+    assert found("/products/product-2/").verdict == Verdict.FILTERED
 
 
 def test_a_row_that_does_not_exist_is_told():
@@ -418,7 +418,7 @@ def test_a_row_that_does_not_exist_is_told():
 
     finding = find_url("/en/products/product-9/")
 
-    assert [match.state for match in finding.matches] == [State.NO_ROW]
+    assert [match.verdict for match in finding.matches] == [Verdict.NO_ROW]
     assert finding.is_complete
 
 
@@ -429,7 +429,7 @@ def test_a_row_that_is_left_out_says_why(settings):
 
     match = found(f"/en/text/{'ü' * 100}/")
 
-    assert (match.state, match.number, match.pk) == (State.LEFT_OUT, 1, of("product-1").pk)
+    assert (match.verdict, match.number, match.pk) == (Verdict.LEFT_OUT, 1, of("product-1").pk)
     assert "E-URL-LENGTH" in str(match.reason)
 
 
@@ -452,7 +452,7 @@ def test_a_left_out_row_of_get_absolute_url_is_told(settings, monkeypatch):
 
     match = found("/products/product-2/")
 
-    assert (match.state, match.pk) == (State.LEFT_OUT, of("product-2").pk)
+    assert (match.verdict, match.pk) == (Verdict.LEFT_OUT, of("product-2").pk)
 
 
 def test_a_row_whose_languages_cannot_be_told_is_left_out():
@@ -465,11 +465,11 @@ def test_a_row_whose_languages_cannot_be_told_is_left_out():
 
     match = found("/en/products/product-2/")
 
-    assert (match.state, match.number, match.pk) == (State.LEFT_OUT, 1, of("product-2").pk)
+    assert (match.verdict, match.number, match.pk) == (Verdict.LEFT_OUT, 1, of("product-2").pk)
     assert "division by zero" in str(match.reason)
-    assert found("/en/products/product-1/").state == State.LISTED
+    assert found("/en/products/product-1/").verdict == Verdict.LISTED
     other = found("/de/products/product-1/")
-    assert other.state == State.LEFT_OUT
+    assert other.verdict == Verdict.LEFT_OUT
     assert f"{HOST}/en/products/product-1/" in str(other.reason)
 
 
@@ -477,17 +477,17 @@ def test_a_row_that_is_on_the_page_already_is_left_out():
     register("products", UrlProducts)
     make_products(2, slug="same")
 
-    states = [match.state for match in find_url("/en/products/same/").matches]
+    verdicts = [match.verdict for match in find_url("/en/products/same/").matches]
 
     # Each is looked at for itself.
-    assert states == [State.LISTED, State.LISTED]
+    assert verdicts == [Verdict.LISTED, Verdict.LISTED]
 
 
 def test_a_bad_date_leaves_no_row_out():
     register("products", UrlProducts)
     make_products(1, updated_at=datetime(1, 1, 2, tzinfo=timezone.get_default_timezone()))
 
-    assert found("/en/products/product-1/").state == State.LISTED
+    assert found("/en/products/product-1/").verdict == Verdict.LISTED
 
 
 # What is built
@@ -500,7 +500,7 @@ def test_a_built_row_is_current():
 
     match = found("/en/products/product-12/")
 
-    assert (match.state, match.number, match.is_current) == (State.LISTED, 2, True)
+    assert (match.verdict, match.number, match.is_current) == (Verdict.LISTED, 2, True)
     assert match.built_at is not None
     assert "as it is now" in str(match.reason)
 
@@ -514,7 +514,7 @@ def test_a_row_changed_after_the_build_is_told():
 
     match = found("/en/products/product-2/")
 
-    assert (match.state, match.is_current, match.changed_at) == (State.LISTED, False, changed)
+    assert (match.verdict, match.is_current, match.changed_at) == (Verdict.LISTED, False, changed)
     assert "build_sitemaps products" in str(match.reason)
     assert found("/en/products/product-1/").is_current is True
 
@@ -527,7 +527,7 @@ def test_a_row_added_after_the_build_is_not_built_yet():
 
     match = found("/en/products/product-4/")
 
-    assert (match.state, match.number, match.is_current) == (State.NOT_BUILT, 1, False)
+    assert (match.verdict, match.number, match.is_current) == (Verdict.NOT_BUILT, 1, False)
 
 
 def test_a_section_added_after_the_build_is_not_built_yet():
@@ -536,7 +536,7 @@ def test_a_section_added_after_the_build_is_not_built_yet():
     build()
     register("products", UrlProducts)
 
-    assert found("/en/products/product-1/").state == State.NOT_BUILT
+    assert found("/en/products/product-1/").verdict == Verdict.NOT_BUILT
 
 
 def test_a_row_removed_after_the_build_is_in_the_file_only():
@@ -547,7 +547,7 @@ def test_a_row_removed_after_the_build_is_in_the_file_only():
 
     match = found("/en/products/product-12/")
 
-    assert (match.state, match.number, match.pk) == (State.GONE, 2, None)
+    assert (match.verdict, match.number, match.pk) == (Verdict.GONE, 2, None)
     assert match.built_at is not None
     assert "no row" in str(match.reason)
 
@@ -560,7 +560,7 @@ def test_a_row_filtered_after_the_build_is_in_the_file_only():
 
     match = found("/en/products/product-2/")
 
-    assert (match.state, match.pk) == (State.GONE, of("product-2").pk)
+    assert (match.verdict, match.pk) == (Verdict.GONE, of("product-2").pk)
     assert "queryset" in str(match.reason)
 
 
@@ -584,7 +584,7 @@ def test_locations_that_are_methods_are_found_in_the_files(sitemap):
     finding = find_url("/shop/product-12/?a=1&b='2'")
     (match,) = finding.matches
 
-    assert (match.state, match.number, match.key) == (State.LISTED, 2, None)
+    assert (match.verdict, match.number, match.key) == (Verdict.LISTED, 2, None)
     assert match.built_at is not None
     assert finding.is_complete
     assert find_url("/shop/product-12/?a=1").matches == []
@@ -618,8 +618,8 @@ def test_a_link_to_another_language_is_found():
     register("products", Linked)
     build()
 
-    assert found("/de/one/").state == State.LINKED
-    assert found("/one/").state == State.LISTED
+    assert found("/de/one/").verdict == Verdict.LINKED
+    assert found("/one/").verdict == Verdict.LISTED
 
 
 def test_the_search_in_files_stops_in_time():
@@ -651,7 +651,7 @@ def test_a_corrupt_file_is_told(data):
     put(data)
     put(data, label="methods")
 
-    assert found("/en/products/product-1/").state == State.NOT_BUILT
+    assert found("/en/products/product-1/").verdict == Verdict.NOT_BUILT
     assert "cannot be read" in str(found("/en/products/product-1/").reason)
     finding = find_url("/shop/product-1/")
     assert finding.matches == []
@@ -665,7 +665,7 @@ def test_a_missing_file_is_told():
     build()
     storages["sitemaps"].delete("example.com/sitemap-products-1.xml.gz")
 
-    assert found("/en/products/product-1/").state == State.NOT_BUILT
+    assert found("/en/products/product-1/").verdict == Verdict.NOT_BUILT
 
 
 def test_a_broken_manifest_is_as_no_build():
@@ -675,7 +675,7 @@ def test_a_broken_manifest_is_as_no_build():
     storages["sitemaps"].delete(f"example.com/{MANIFEST}")
     storages["sitemaps"].save(f"example.com/{MANIFEST}", ContentFile(b"{"))
 
-    assert found("/en/products/product-1/").state == State.LISTED
+    assert found("/en/products/product-1/").verdict == Verdict.LISTED
     assert found("/en/products/product-1/").is_current is None
 
 
@@ -705,7 +705,7 @@ def test_entries_of_a_template_are_not_compared(settings, tmp_path):
 
     match = found("/en/products/product-1/")
 
-    assert (match.state, match.is_current) == (State.LISTED, None)
+    assert (match.verdict, match.is_current) == (Verdict.LISTED, None)
 
 
 # Sites and what is no address
@@ -765,7 +765,7 @@ def test_an_address_on_another_host_may_be_in_a_section_for_several():
     register("own", UrlProducts)
     make_products(1)
 
-    assert found("https://other.example/product-1").state == State.LISTED
+    assert found("https://other.example/product-1").verdict == Verdict.LISTED
 
 
 @pytest.mark.parametrize(
@@ -814,7 +814,7 @@ def test_strange_paths_find_nothing(path):
 
     finding = find_url(path)
 
-    assert {match.state for match in finding.matches} <= {State.NO_ROW}
+    assert {match.verdict for match in finding.matches} <= {Verdict.NO_ROW}
 
 
 @pytest.mark.parametrize("text", ["abc", "99999999999999999999999999", "-1", "1.5"])
@@ -822,7 +822,7 @@ def test_a_value_that_the_column_cannot_hold_is_no_row(text):
     register("products", type("Ids", (UrlProducts,), {"location": UrlFor("text", text=F("pk"))}))
     make_products(2)
 
-    assert found(f"/en/text/{text}/").state == State.NO_ROW
+    assert found(f"/en/text/{text}/").verdict == Verdict.NO_ROW
 
 
 @given(st.text(max_size=80) | st.text(max_size=80).map(lambda text: f"/en/text/{text}/"))
@@ -883,13 +883,13 @@ def test_a_query_that_the_database_refuses_leaves_the_transaction_whole():
     assert [match.label for match in finding.matches] == ["products"]
 
 
-def test_states_and_reasons_can_be_translated():
+def test_verdicts_and_reasons_can_be_translated():
     register("products", UrlProducts)
     ProductFactory.bulk(1)
 
     match = found("/en/products/none/")
 
-    assert str(match.state.label) == "no row"
+    assert str(match.verdict.label) == "no row"
     assert str(match.reason)
 
 
@@ -899,7 +899,7 @@ def test_a_row_of_a_computed_location_that_is_gone_is_in_the_file_only():
     build()
     of("product-2").delete()
 
-    assert found("/product-2/").state == State.GONE
+    assert found("/product-2/").verdict == Verdict.GONE
 
 
 def test_a_file_that_could_not_be_read_may_still_have_the_row():
@@ -910,7 +910,7 @@ def test_a_file_that_could_not_be_read_may_still_have_the_row():
 
     finding = find_url("/en/products/product-9/")
 
-    assert [match.state for match in finding.matches] == [State.NO_ROW]
+    assert [match.verdict for match in finding.matches] == [Verdict.NO_ROW]
     assert not finding.is_complete
 
 
@@ -923,7 +923,7 @@ def test_a_plan_of_another_layout_is_made_anew():
 
     match = found("/en/products/product-25/")
 
-    assert (match.state, match.number) == (State.LISTED, 8)
+    assert (match.verdict, match.number) == (Verdict.LISTED, 8)
 
 
 def test_an_address_across_two_pieces_of_a_file_is_found():
@@ -947,8 +947,8 @@ def test_what_a_queryset_computes_is_no_matter_for_rows_outside():
     register("products", Annotated)
     make_products(2)
 
-    assert found("/en/text/x-product-1/").state == State.LISTED
-    assert found("/en/text/x-none/").state == State.NO_ROW
+    assert found("/en/text/x-product-1/").verdict == Verdict.LISTED
+    assert found("/en/text/x-none/").verdict == Verdict.NO_ROW
 
 
 def test_a_computed_value_of_a_pattern_is_asked():
@@ -964,7 +964,7 @@ def test_a_filter_of_a_relation_counts():
     make_products(1)
     Translation.objects.create(product=of("product-1"), language_code="en", slug="house", title="draft")
 
-    assert found("/en/text/house/").state == State.NO_ROW
+    assert found("/en/text/house/").verdict == Verdict.NO_ROW
 
 
 def test_a_language_without_a_column_has_no_rows():
@@ -973,7 +973,7 @@ def test_a_language_without_a_column_has_no_rows():
     register("leaflets", type("Leaflets", (sitemap,), {"location": UrlFor("text", text=columns)}))
     Leaflet.objects.create(slug="x", slug_en="house")
 
-    assert found("/en/text/house/").state == State.LISTED
+    assert found("/en/text/house/").verdict == Verdict.LISTED
     assert find_url("/de/text/house/").matches == []
 
 
@@ -994,7 +994,7 @@ def test_parameters_name_fields(settings, monkeypatch, route):
     pk = of("product-2").pk
 
     assert found(f"/x/{pk}/{last}").pk == pk
-    assert found(f"/x/999999/{last}").state == State.NO_ROW
+    assert found(f"/x/999999/{last}").verdict == Verdict.NO_ROW
 
 
 @pytest.mark.parametrize("route", ["x/<int:nothing>/", "x/<int:tags>/", "x/1/", "elsewhere/"])

@@ -62,7 +62,7 @@ def test_a_built_section_is_told_with_all_its_numbers(site: BuiltSet) -> None:
 
     found = section()
 
-    assert (found.state, found.pages, found.urls, found.is_estimated) == ("current", 3, 25, False)
+    assert (found.currency, found.pages, found.urls, found.is_estimated) == ("current", 3, 25, False)
     assert found.bytes == sum(SitemapPage.objects.values_list("bytes", flat=True)) > 0
     assert (found.path, found.decided_by) == ("row", "")
     assert found.fullest_by_urls
@@ -81,29 +81,29 @@ def test_where_nothing_is_built_pages_are_live_and_nothing_is_wrong(site: BuiltS
 
     found = section()
 
-    assert (found.state, found.pages, found.urls, found.is_estimated) == ("live", 3, 25, True)
+    assert (found.currency, found.pages, found.urls, found.is_estimated) == ("live", 3, 25, True)
     assert alarms() == []
 
 
 def test_rows_that_changed_make_a_page_stale_since_they_were_seen_to(site: BuiltSet) -> None:
     build()
     nth(15).update(slug="new", updated_at=LATER)
-    assert section().state == "current", "nobody has looked yet"
+    assert section().currency == "current", "nobody has looked yet"
 
     render_index(look().status.site, since=timezone.now())
     found = section()
 
     changed_at = SitemapPage.objects.get(number=2).changed_at
-    assert (found.state, found.stale_pages, found.stale_since) == ("stale", 1, changed_at)
+    assert (found.currency, found.stale_pages, found.stale_since) == ("stale", 1, changed_at)
     build()
-    assert section().state == "current"
+    assert section().currency == "current"
 
 
 def test_another_declaration_makes_all_pages_stale(site: BuiltSet) -> None:
     build()
     replace_section("products", type("Weekly", (Products,), {"changefreq": "weekly"}))
 
-    assert (section().state, section().stale_pages) == ("stale", 3)
+    assert (section().currency, section().stale_pages) == ("stale", 3)
 
 
 def test_the_hook_that_needs_objects_is_named(site: BuiltSet) -> None:
@@ -282,9 +282,9 @@ def test_a_new_section_beside_built_ones_is_not_built_yet(site: BuiltSet) -> Non
     register("more", type("More", (Products,), {}))
     expected = ("never built", [("warning", "more", "This section was never built.")])
 
-    assert (section("more").state, alarms()) == expected
+    assert (section("more").currency, alarms()) == expected
     refresh(get_section("more", look().status.site), force=True)
-    assert (section("more").state, alarms()) == expected
+    assert (section("more").currency, alarms()) == expected
 
 
 def test_without_any_section_or_site_that_is_the_error(settings: Any, site: BuiltSet) -> None:
@@ -328,14 +328,14 @@ def test_sections_are_looked_at_as_they_are_built_whatever_the_reader_speaks(sit
     build()
 
     with translation.override("ar"):
-        assert section().state == "current"
+        assert section().currency == "current"
 
 
 def test_a_clock_that_is_ahead_makes_nothing_stale(site: BuiltSet, clock: Clock) -> None:
     build()
     clock.now += timedelta(hours=25)
 
-    assert section().state == "current"
+    assert section().currency == "current"
 
 
 def test_a_class_that_raises_is_no_section_that_lost_its_rows(site: BuiltSet) -> None:

@@ -352,7 +352,7 @@ def _count(number: int, what: str) -> str:
 
 def _status_line(site: str, section: SectionStatus) -> str:
     about = "about " if section.is_estimated else ""
-    state: str = section.state
+    state: str = section.currency
     if section.stale_since:
         state += f" since {section.stale_since:%Y-%m-%d %H:%M %Z}"
     built = f", built {section.built_at:%Y-%m-%d %H:%M %Z}" if section.built_at else ""

@@ -88,7 +88,7 @@ def test_log_in_build_and_watch_it_finish(shop, boss, opened):
     page.get_by_label("Password").fill("letmein")
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("main").get_by_role("link", name="Status", exact=True).click()
-    expect(row_of(page, "books")).to_contain_text("made when asked for")
+    expect(row_of(page, "books")).to_contain_text("rendered on request")
     (shop / "closed").touch()  # The build waits for the test to look.
 
     page.get_by_role("button", name="Build what changed").click()

@@ -10,10 +10,11 @@ from django.conf import settings
 from django.contrib import sitemaps as contrib
 from django.db.models import Model, QuerySet
 
-from sitemaps_plus.declare.hooks import Declared, Expression
+from sitemaps_plus.declare.hooks import class_of
 from sitemaps_plus.declare.languages import languages_in
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.declare.sitemaps import ModelSitemap, Sitemap
+from sitemaps_plus.values.fields import Declared, Expression
 
 
 def sitemaps() -> Iterator[Any]:
@@ -25,16 +26,6 @@ def declared(sitemap: Any, name: str, default: Any = None) -> Any:
     """Return an attribute as it is written down; `default` where a method or property would have to be run."""
     value = inspect.getattr_static(sitemap, name, default)
     return default if hasattr(type(value), "__get__") else value
-
-
-def class_of(sitemap: Any) -> Any:
-    """Return the class of what is registered."""
-    return sitemap if isinstance(sitemap, type) else type(sitemap)
-
-
-def name_of(sitemap: Any) -> str:
-    """Return the class's name, for messages."""
-    return str(class_of(sitemap).__name__)
 
 
 def queryset_of(sitemap: Any) -> QuerySet[Any] | None:

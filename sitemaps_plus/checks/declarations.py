@@ -12,7 +12,8 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db.models import F, Field, Model, QuerySet
 from django.utils import timezone
 
-from sitemaps_plus.checks.classes import class_of, declared, languages_of_rows, model_of, name_of, sitemaps, values_of
+from sitemaps_plus.checks.classes import declared, languages_of_rows, model_of, sitemaps, values_of
+from sitemaps_plus.declare.hooks import class_of, name_of
 from sitemaps_plus.declare.related import Related
 from sitemaps_plus.declare.sitemaps import NewsSitemap
 from sitemaps_plus.declare.url_for import UrlFor

@@ -14,8 +14,8 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import Aggregate, DateField, F, OuterRef, QuerySet, Subquery
 
-from sitemaps_plus.checks.classes import class_of, declared, languages_of_rows, model_of, name_of, queryset_of, sitemaps
-from sitemaps_plus.declare.hooks import Column, Hooks, read_hooks
+from sitemaps_plus.checks.classes import declared, languages_of_rows, model_of, queryset_of, sitemaps
+from sitemaps_plus.declare.hooks import Column, Hooks, class_of, name_of, read_hooks
 from sitemaps_plus.declare.languages import same_language
 from sitemaps_plus.declare.related import Related, find_relation
 from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap

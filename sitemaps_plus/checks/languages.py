@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning, register
 
-from sitemaps_plus.checks.classes import class_of, declared, languages_of_rows, model_of, name_of, sitemaps, values_of
-from sitemaps_plus.declare.hooks import Column, read_hooks
+from sitemaps_plus.checks.classes import declared, languages_of_rows, model_of, sitemaps, values_of
+from sitemaps_plus.declare.hooks import Column, class_of, name_of, read_hooks
 from sitemaps_plus.declare.languages import hreflang_of
 from sitemaps_plus.declare.related import Related, find_relation
 from sitemaps_plus.declare.siblings import Siblings

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db.models import FileField
 
-from sitemaps_plus.checks.classes import class_of, name_of, queryset_of, sitemaps, values_of
-from sitemaps_plus.declare.hooks import Declared
+from sitemaps_plus.checks.classes import queryset_of, sitemaps, values_of
+from sitemaps_plus.declare.hooks import class_of, name_of
 from sitemaps_plus.declare.related import Related, find_relation
 from sitemaps_plus.errors import InvalidSitemap
+from sitemaps_plus.values.fields import Declared
 from sitemaps_plus.values.xml import signature_in
 
 _PROBE = "sitemaps-plus-check.jpg"

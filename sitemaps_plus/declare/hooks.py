@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol
 
 from django.conf import settings
 from django.contrib import sitemaps as contrib
@@ -19,8 +19,9 @@ from django.db.models import QuerySet
 from sitemaps_plus.declare.languages import languages_in, same_language
 from sitemaps_plus.errors import InvalidSitemap, shown
 from sitemaps_plus.values.alternate import Alternate
-from sitemaps_plus.values.base import Value
+from sitemaps_plus.values.base import Value, attempt
 from sitemaps_plus.values.extensions import MEDIA
+from sitemaps_plus.values.fields import Declared, Expression
 from sitemaps_plus.values.image import Image
 from sitemaps_plus.values.news import News
 from sitemaps_plus.values.video import Video
@@ -39,31 +40,10 @@ _EXAMPLES = {
     "news": 'News(name="The Example Times", language="en", ...)',
 }
 
-_NOT_OVERRIDDEN: set[Any] = {contrib.Sitemap.get_languages_for_item}
-
 Kind = Literal["missing", "constant", "expression", "declared", "method"]
 Values = Sequence[Any]
 Getter = Callable[[Values, Any], Any]
 """Called with the values of a row's columns and, on the object path, the object."""
-
-
-@runtime_checkable
-class Expression(Protocol):
-    """What the database computes for each row: ``F``, ``Case``, ``Concat`` ..."""
-
-    def resolve_expression(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the expression bound to a query."""
-
-
-@runtime_checkable
-class Declared(Protocol):
-    """A value that holds expressions where it is declared, and is finished once they have values."""
-
-    def expressions(self) -> Mapping[str, Any]:
-        """Return the expressions by a name of their own."""
-
-    def builder(self) -> Callable[[Values], Any]:
-        """Return the function from the expressions' values to the finished value."""
 
 
 class Member(NamedTuple):
@@ -140,18 +120,10 @@ class Several:
         return build
 
 
-def attempt(build: Callable[[Values], Any], values: Values) -> Any:
-    """Return what `build` makes of `values`, or the error that it raises: the other values must not suffer."""
-    try:
-        return build(values)
-    except Exception as error:  # user code of any kind
-        return error
-
-
 def depends_on_language(value: Any) -> bool:
-    """Return whether a declared value gives another thing in each language."""
+    """Return whether a declared value builds another text in each language."""
     columns = value.expressions().values() if isinstance(value, Declared) else ()
-    return bool(getattr(value, "is_per_language", False)) or any(
+    return getattr(value, "gives", None) == "text" or any(
         isinstance(column, Column) and column.language is not None for column in columns
     )
 
@@ -230,12 +202,8 @@ class Hooks:
         if self.hreflang.kind != "declared":
             return ()
         names = dict(zip(self.hreflang.value.expressions(), self.hreflang.aliases, strict=True))
-        of = next((str(at) for at, value in enumerate(self.hreflang.value.values) if _is_siblings(value)), None)
+        of = next((str(at) for at, value in enumerate(self.hreflang.value.values) if _links(value)), None)
         return () if of is None else tuple(names[f"{of}.{part}"] for part in ("cluster", "row", "language"))
-
-
-def _is_siblings(value: Any) -> bool:
-    return bool(getattr(value, "links_rows", False))
 
 
 def read_hooks(sitemap: Any) -> Hooks:
@@ -245,13 +213,13 @@ def read_hooks(sitemap: Any) -> Hooks:
         given = found["changed"].value
         column = given if isinstance(given, str) else "updated_at"
         raise InvalidSitemap(
-            f"{_class_of(sitemap).__name__}.changed must be an ORM expression such as F({column!r}): "
+            f"{name_of(sitemap)}.changed must be an ORM expression such as F({column!r}): "
             "the database looks for changes by it."
         )
     hooks = Hooks(**found, decided_by=None)
     if hooks.siblings and sitemap.i18n:
         raise InvalidSitemap(
-            f"{_class_of(sitemap).__name__}.hreflang links rows that have one language each, but i18n = True gives "
+            f"{name_of(sitemap)}.hreflang links rows that have one language each, but i18n = True gives "
             "every row all languages. Take one of the two away."
         )
     return replace(hooks, decided_by=_decided_by(sitemap, hooks))
@@ -278,8 +246,7 @@ def read_hook(sitemap: Any, name: str) -> Hook:
         return Hook(name=name, kind="missing")
     if isinstance(value, type):
         raise InvalidSitemap(
-            f"{_class_of(sitemap).__name__}.{name} is the class {value.__name__}; "
-            f"give an instance: {value.__name__}(...)."
+            f"{name_of(sitemap)}.{name} is the class {value.__name__}; give an instance: {value.__name__}(...)."
         )
     if name in MEDIA and not callable(value):
         value = _several(sitemap, name, value)
@@ -299,22 +266,27 @@ def _several(sitemap: Any, name: str, value: Any) -> Several:
     for one in values:
         if isinstance(one, type) or not _may_be(name, one):
             raise InvalidSitemap(
-                f"{_class_of(sitemap).__name__}.{name} holds {shown(one)}. Give values, as in "
+                f"{name_of(sitemap)}.{name} holds {shown(one)}. Give values, as in "
                 f"{name} = [{_EXAMPLES[name]}], or a method that returns them for an object."
             )
     return Several(values)
 
 
 def _may_be(name: str, given: Any) -> bool:
-    """Return whether a declared value can give what the hook `name` is for."""
-    if isinstance(given, Value) or _is_siblings(given):
-        return isinstance(given, _KINDS[name]) or (name == "hreflang" and _is_siblings(given))
-    # Of Related it is the value that counts; what else is ours gives text alone.
-    is_related = hasattr(given, "gives_many")
-    if is_related and not isinstance(given.value, Expression):
-        return _may_be(name, given.value)
-    gives_text = is_related or hasattr(given, "gives_paths") or hasattr(given, "is_per_language")
-    return isinstance(given, Declared) and not gives_text
+    """Return whether a declared value can give the values of the hook `name`."""
+    if isinstance(given, Value):
+        return isinstance(given, _KINDS[name])
+    match getattr(given, "gives", "value"):
+        case "links":
+            return name == "hreflang"
+        case "values":
+            return _may_be(name, given.value)
+        case kind:
+            return kind == "value" and isinstance(given, Declared)
+
+
+def _links(value: Any) -> bool:
+    return getattr(value, "gives", None) == "links"
 
 
 def _alias(name: str, index: int) -> str:
@@ -345,19 +317,21 @@ def has_languages_per_item(sitemap: Any) -> bool:
 
 def asks_each_item(sitemap: Any) -> bool:
     """Return whether the class overrides ``get_languages_for_item``, which then needs the object."""
-    return _class_of(sitemap).get_languages_for_item not in _NOT_OVERRIDDEN
+    cls = class_of(sitemap)
+    shipped = (contrib.Sitemap.get_languages_for_item, getattr(cls, "_shipped_get_languages_for_item", None))
+    return cls.get_languages_for_item not in shipped
 
 
-def not_overridden(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark the ``get_languages_for_item`` of a base class: a class that has it still does not override it."""
-    _NOT_OVERRIDDEN.add(method)
-    return method
+def class_of(sitemap: Any) -> Any:
+    """Return the class of a sitemap, which may be a class or an instance."""
+    return sitemap if isinstance(sitemap, type) else type(sitemap)
+
+
+def name_of(sitemap: Any) -> str:
+    """Return the name of its class, for messages."""
+    return str(class_of(sitemap).__name__)
 
 
 def is_constant(value: Any) -> bool:
     """Return whether an attribute is the same for every row."""
     return not callable(value) and not isinstance(value, Expression | Declared)
-
-
-def _class_of(sitemap: Any) -> Any:
-    return sitemap if isinstance(sitemap, type) else type(sitemap)

@@ -19,7 +19,6 @@ from django.utils import timezone, translation
 from sitemaps_plus.declare.date_probe import plain_column
 from sitemaps_plus.declare.hooks import (
     Column,
-    Expression,
     Loader,
     Member,
     has_languages_per_item,
@@ -32,6 +31,7 @@ from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated, sh
 from sitemaps_plus.protocol.dates import as_datetime
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.values.extensions import MEDIA
+from sitemaps_plus.values.fields import Expression
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _NEWEST = "_sitemap_newest"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db.models import F
 from django.utils.translation import get_language
 
-from sitemaps_plus.declare.hooks import Column, Expression
+from sitemaps_plus.declare.hooks import Column
 from sitemaps_plus.declare.languages import same_language
 from sitemaps_plus.errors import InvalidSitemap, shown
+from sitemaps_plus.values.fields import Expression, Gives
 
 
 class PerLanguage:
@@ -21,7 +22,7 @@ class PerLanguage:
     empty has no URL in that language.
     """
 
-    is_per_language = True
+    gives: ClassVar[Gives] = "text"
 
     def __init__(self, columns: str | Mapping[str, Any], /) -> None:
         """Declare the columns; raises InvalidSitemap for a text without ``{}`` and for what is no column."""

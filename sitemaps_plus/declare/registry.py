@@ -11,7 +11,7 @@ from typing import Any, TypeVar, overload
 from django.contrib import sitemaps as contrib
 from django.db.models import Model
 
-from sitemaps_plus.declare.hooks import Hook, is_constant, read_hooks
+from sitemaps_plus.declare.hooks import Hook, class_of, is_constant, read_hooks
 from sitemaps_plus.declare.languages import languages_in
 from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound, shown
@@ -127,7 +127,7 @@ def _check_label(label: str) -> None:
 
 
 def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
-    cls = sitemap if isinstance(sitemap, type) else type(sitemap)
+    cls = class_of(sitemap)
     if not issubclass(cls, contrib.Sitemap):
         raise InvalidSitemap(
             f"{_place(sitemap)}, registered as {label!r}, is no Sitemap. Derive it from sitemaps_plus.ModelSitemap, "
@@ -161,12 +161,13 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
 
 
 def _check_gives_one(cls: type, hook: Hook) -> None:
-    if getattr(hook.value, "gives_many", False):
+    kind = getattr(hook.value, "gives", None)
+    if kind in ("values", "texts"):
         raise InvalidSitemap(
             f"{cls.__name__}.{hook.name} is {shown(hook.value)}, which gives a list, but a row has one {hook.name}. "
             "Let language= choose one, as in Related('translations', F('slug'), language=F('language_code'))."
         )
-    if isinstance(hook.value, Value) or getattr(hook.value, "links_rows", False):
+    if isinstance(hook.value, Value) or kind == "links":
         raise InvalidSitemap(
             f"{cls.__name__}.{hook.name} is {shown(hook.value)}, which belongs into images, videos, news or hreflang."
         )
@@ -213,7 +214,7 @@ def _is_reloaded(known: AnySitemap, sitemap: AnySitemap) -> bool:
 
 
 def _place(sitemap: AnySitemap) -> str:
-    cls = sitemap if isinstance(sitemap, type) else type(sitemap)
+    cls = class_of(sitemap)
     return f"{cls.__module__}.{cls.__qualname__}"
 
 

@@ -11,9 +11,11 @@ from django.conf import settings
 from django.db.models import F, Field, FileField, Model, Q, QuerySet
 from django.utils.translation import get_language
 
-from sitemaps_plus.declare.hooks import Column, Declared, Expression, Reader, attempt
+from sitemaps_plus.declare.hooks import Column, Reader
 from sitemaps_plus.declare.languages import same_language
 from sitemaps_plus.errors import InvalidSitemap, shown
+from sitemaps_plus.values.base import attempt
+from sitemaps_plus.values.fields import Declared, Expression, Gives
 
 _PARENT = "_sitemap_parent"
 _LANGUAGE = "_sitemap_language"
@@ -59,9 +61,11 @@ class Related:
             object.__setattr__(self, "order_by", tuple(names))
 
     @property
-    def is_per_language(self) -> bool:
-        """Whether each language has its own."""
-        return self.language is not None
+    def gives(self) -> Gives:
+        """A list of values or texts; with `language` the only text."""
+        if isinstance(self.value, Declared):
+            return "values"
+        return "texts" if self.language is None else "text"
 
     def expressions(self) -> dict[str, Any]:
         """Return the key of the row, in whose place the related rows are loaded."""
@@ -83,11 +87,6 @@ class Related:
             return made[0] if made else None
 
         return make
-
-    @property
-    def gives_many(self) -> bool:
-        """Whether a list comes out, of which one field cannot make anything."""
-        return self.language is None or isinstance(self.value, Declared)
 
     def _wrong(self, name: str, remedy: str) -> InvalidSitemap:
         given = f"{name}={shown(getattr(self, name))}"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from django.db.models import F
 
-from sitemaps_plus.declare.hooks import Column, Expression, Member, Reader
+from sitemaps_plus.declare.hooks import Column, Member, Reader
 from sitemaps_plus.declare.languages import code_of, hreflang_of, x_default_of
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, shown
 from sitemaps_plus.protocol.entries import Link
+from sitemaps_plus.values.fields import Expression, Gives
 
 
 class _Place(NamedTuple):
@@ -35,7 +36,7 @@ class Siblings:
     language: Any
     """Expression for the language of a row."""
 
-    links_rows = True
+    gives: ClassVar[Gives] = "links"
 
     def __post_init__(self) -> None:
         """Raise InvalidSitemap for a language that is not an expression."""

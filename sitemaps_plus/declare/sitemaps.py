@@ -11,13 +11,14 @@ from django.contrib import sitemaps as contrib
 from django.db.models import DateTimeField, QuerySet
 from django.utils import timezone
 
-from sitemaps_plus.declare.hooks import Declared, Expression, is_constant, not_overridden
+from sitemaps_plus.declare.hooks import is_constant, name_of
 from sitemaps_plus.declare.items import latest_lastmod, lazy_items, row_of, url_infos, value_of
 from sitemaps_plus.declare.languages import known_languages, languages_in
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.values.base import keep_broken
 from sitemaps_plus.values.extensions import MEDIA
+from sitemaps_plus.values.fields import Declared, Expression
 
 if TYPE_CHECKING:
     # The stubs leave out the underscored methods that projects override too.
@@ -72,12 +73,14 @@ class Sitemap(_ContribSitemap):  # type: ignore[misc]
             return languages_in(super()._languages())
         return [code for code, _ in settings.LANGUAGES]
 
-    @not_overridden
     def get_languages_for_item(self, item: Any) -> Sequence[str]:
         """Return the languages of an object: what ``languages`` gives for it, as far as ``LANGUAGES`` has them."""
         if is_constant(self.languages):
             return self._languages()
         return known_languages(languages_in(value_of(self, "languages", item)))
+
+    # A class whose method is this one does not override it.
+    _shipped_get_languages_for_item = get_languages_for_item
 
     def get_latest_lastmod(self) -> date | datetime | None:
         """Return the newest lastmod of all items, or None if one has none or only reading every row would tell."""
@@ -85,7 +88,7 @@ class Sitemap(_ContribSitemap):  # type: ignore[misc]
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         with keep_broken():
-            return list(url_infos(self, page, f"{protocol}://{domain}", report=Report(type(self).__name__)))
+            return list(url_infos(self, page, f"{protocol}://{domain}", report=Report(name_of(self))))
 
 
 class GenericSitemap(Sitemap, _ContribGenericSitemap):  # type: ignore[misc]
@@ -105,7 +108,7 @@ class ModelSitemap(Sitemap):
         """Return the rows that the sitemap shows at this moment."""
         if self.queryset is None:
             raise InvalidSitemap(
-                f"{type(self).__name__} has no rows: set queryset = Model.objects.all(), or override get_queryset()."
+                f"{name_of(self)} has no rows: set queryset = Model.objects.all(), or override get_queryset()."
             )
         return self.queryset.all()
 

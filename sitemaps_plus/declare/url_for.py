@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
@@ -12,9 +12,10 @@ from django.urls.resolvers import URLResolver, get_ns_resolver
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 from django.utils.translation import get_language
 
-from sitemaps_plus.declare.hooks import Declared, Expression, depends_on_language
+from sitemaps_plus.declare.hooks import depends_on_language
 from sitemaps_plus.declare.per_language import PerLanguage
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated
+from sitemaps_plus.values.fields import Declared, Expression, Gives
 
 _Build: TypeAlias = Callable[[Sequence[object]], str]
 _ToUrl: TypeAlias = Callable[[Any], object]
@@ -40,8 +41,8 @@ class UrlFor:
     leave the row out, since none of them names a page of its own.
     """
 
-    gives_paths = True
-    """What it builds is a path of this site; values that want an absolute address may put it behind the origin."""
+    gives: ClassVar[Gives] = "path"
+    """It builds a path of this site, so that values which need an absolute URL may add the origin."""
 
     def __init__(self, viewname: str, /, **kwargs: object) -> None:
         """Declare a location; raises InvalidSitemap for a `viewname` that is not a string, or several for one value."""

@@ -18,7 +18,7 @@ from django.utils import translation
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.date_probe import plain_column
-from sitemaps_plus.declare.hooks import Expression, Hooks, has_languages_per_item, languages_of, read_hooks
+from sitemaps_plus.declare.hooks import Hooks, has_languages_per_item, languages_of, read_hooks
 from sitemaps_plus.declare.items import is_plain, lazy_items
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.declare.sitemaps import NewsSitemap, Sitemap
@@ -30,6 +30,7 @@ from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.entries import PROFILES, Profile
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.values.extensions import MAX_NEWS, MEDIA
+from sitemaps_plus.values.fields import Expression
 from sitemaps_plus.values.media import prefixes
 
 FORMAT = 1

@@ -14,7 +14,7 @@ from itertools import accumulate, islice, pairwise
 from typing import Any, ClassVar, Self, TypeAlias
 
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, shown
-from sitemaps_plus.values.fields import Rule, is_empty, list_rule, several
+from sitemaps_plus.values.fields import Rule, gives_list, is_empty, several
 
 # Of these nothing needs to be asked: neither expressions nor text to be made later.
 _PLAIN = (str, int, float, Decimal, date, bytes)
@@ -54,6 +54,8 @@ class Value:
     """Fields that are never empty."""
     _one_of: ClassVar[Sequence[str]] = ()
     """Fields of which at least one is not empty."""
+    _lists: ClassVar[Sequence[str]] = ()
+    """Fields that take several things."""
 
     def __post_init__(self) -> None:
         """Keep what the rules make of the fields; raise `InvalidEntry` where one is broken, or keep that for later."""
@@ -150,7 +152,7 @@ class Value:
             if isinstance(part, type):
                 said = f"{where} is the class {part.__name__}; give an instance: {part.__name__}(...)."
                 raise InvalidEntry("E-FIELD-TYPE", said)
-            if getattr(part, "gives_many", False) and not getattr(self._rules[name], "takes_many", False):
+            if name not in self._lists and gives_list(part):
                 raise InvalidSitemap(
                     f"{where} is {shown(part)}, which gives a list, but takes one value. Put the value inside, as in "
                     f"Related({part.relation!r}, {type(self).__name__}({name}={part.value!r})), or choose one with "
@@ -205,7 +207,7 @@ def nested_list(kind: type[Value], field: str | None = None) -> Rule:
     def rule(where: str, value: Any) -> Any:
         return many(where, (value,) if isinstance(value, (kind, str)) else value)
 
-    return list_rule(rule)
+    return rule
 
 
 def _is_declared(value: object) -> bool:
@@ -234,16 +236,16 @@ def _taker(given: Mapping[str, Any], fills: Mapping[str, _Fill]) -> Callable[[Se
 
     def take(values: Sequence[Any]) -> dict[str, Any]:
         parts = zip(fills.items(), pairwise(ends), strict=True)
-        return {name: _attempt(fill, values[start:end]) for (name, fill), (start, end) in parts}
+        return {name: attempt(fill, iter(values[start:end])) for (name, fill), (start, end) in parts}
 
     return take
 
 
-def _attempt(fill: _Fill, values: Sequence[Any]) -> Any:
-    """Return what stands in a field, or the error: it matters only if there is such a value for the row."""
+def attempt(build: Callable[[Any], Any], values: Any) -> Any:
+    """Return what `build` makes of `values`, or the error that it raises: the other values must not suffer."""
     try:
-        return fill(iter(values))
-    except Exception as error:  # a converter of the project may raise anything
+        return build(values)
+    except Exception as error:  # code of the project may raise anything
         return error
 
 
@@ -254,7 +256,7 @@ def _filler(value: Any) -> _Fill:
         return lambda row: tuple(_flat(fill(row) for fill in fillers))
     if _is_declared(value):
         build, size = value.builder(), len(value.expressions())
-        if getattr(value, "gives_paths", False):
+        if getattr(value, "gives", None) == "path":
             return partial(_path, build, size)
         return lambda row: build(list(islice(row, size)))
     return next if is_expression(value) else lambda row: value

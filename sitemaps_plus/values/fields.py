@@ -6,15 +6,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, timedelta
 from decimal import Decimal
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from sitemaps_plus.errors import InvalidEntry, shown
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.text import clean, number_of
 
 
+@runtime_checkable
 class Expression(Protocol):
-    """What the database computes for each row: ``F``, ``Case``, ``Concat`` ..."""
+    """A value that the database computes for each row: ``F``, ``Case``, ``Concat`` ..."""
 
     def resolve_expression(self, *args: Any, **kwargs: Any) -> Any:
         """Return the expression bound to a query."""
@@ -27,14 +28,28 @@ class LazyText(Protocol):
         """Return the text without its case, as `str` has it."""
 
 
-class Built(Protocol):
-    """What is made of expressions for each row: ``UrlFor``."""
+@runtime_checkable
+class Declared(Protocol):
+    """A value that holds expressions where it is declared, and is finished once they have values."""
 
     def expressions(self) -> Mapping[str, Any]:
         """Return the expressions by a name of their own."""
 
-    def builder(self) -> Callable[[Sequence[Any]], str]:
-        """Return the function from the expressions' values to what is made of them."""
+    def builder(self) -> Callable[[Sequence[Any]], Any]:
+        """Return the function from the values of the expressions to the finished value."""
+
+
+Gives: TypeAlias = Literal["value", "values", "path", "text", "texts", "links"]
+"""The kind of thing that a declared value builds for one row; a class without the attribute `gives` builds a value.
+
+``value``: an `Image`, `Video`, `News` or `Alternate`; ``values``: several of them. ``path``: a path of this site.
+``text``: text in the language now active; ``texts``: a list of texts. ``links``: links to other rows.
+"""
+
+
+def gives_list(value: object) -> bool:
+    """Return whether a declared value builds several things for one row."""
+    return getattr(value, "gives", None) in ("values", "texts", "links")
 
 
 class File(Protocol):
@@ -46,7 +61,7 @@ class File(Protocol):
 
 
 Text: TypeAlias = str | LazyText | Expression | None
-Url: TypeAlias = str | LazyText | File | Built | Expression | None
+Url: TypeAlias = str | LazyText | File | Declared | Expression | None
 Date: TypeAlias = date | str | Expression | None
 Number: TypeAlias = int | float | Decimal | str | Expression | None
 YesNo: TypeAlias = bool | str | Expression | None
@@ -211,13 +226,7 @@ def several(rule: Rule, *, split: str | None = None, most: int | None = None, co
             raise InvalidEntry(code, f"{where} has {len(kept):,} parts, more than {most}; leave some out.")
         return kept or None
 
-    return list_rule(many)
-
-
-def list_rule(rule: Rule) -> Rule:
-    """Return `rule`, marked as that of a field which takes a list."""
-    rule.takes_many = True  # type: ignore[attr-defined]
-    return rule
+    return many
 
 
 def _decimal(value: Any) -> Decimal | None:

@@ -72,6 +72,7 @@ class News(Value):
         "stock_tickers": several(_ticker, split=_COMMAS, most=5, code="E-NEWS-TICKERS"),
     }
     _required: ClassVar = ("name", "language", "publication_date", "title")
+    _lists: ClassVar = ("genres", "keywords", "stock_tickers")
 
     def __new__(cls, **fields: Any) -> News:
         """Refuse unknown fields by their name; other descriptions of the format have made up some."""

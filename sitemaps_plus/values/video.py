@@ -78,6 +78,7 @@ class Restriction(_Limit):
 
     _rules: ClassVar = {"relationship": _relationship, "countries": several(_country, split=_WORDS)}
     _required: ClassVar = ("relationship", "countries")
+    _lists: ClassVar = ("countries",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,7 @@ class Platform(_Limit):
         "platforms": several(one_of(("web", "mobile", "tv"), "E-VIDEO-PLATFORM"), split=_WORDS),
     }
     _required: ClassVar = ("relationship", "platforms")
+    _lists: ClassVar = ("platforms",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,6 +305,7 @@ class Video(Value):
     }
     _required: ClassVar = ("thumbnail_loc", "title", "description")
     _one_of: ClassVar = ("content_loc", "player_loc")
+    _lists: ClassVar = ("content_segment_loc", "tags", "prices", "id")
 
     def _check(self) -> None:
         if self.content_loc is None and self.player_loc is None:

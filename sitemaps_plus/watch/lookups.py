@@ -14,13 +14,13 @@ from django.db.models import F, Q, QuerySet
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 from django.utils import translation
 
-from sitemaps_plus.declare.hooks import Declared, Expression
 from sitemaps_plus.declare.per_language import PerLanguage
 from sitemaps_plus.declare.related import Related, find_relation
 from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.addresses import canonical, normalize
+from sitemaps_plus.values.fields import Declared, Expression
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 import strategies
 from sitemaps_plus import UrlFor
-from sitemaps_plus.declare.hooks import Declared
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.values import (
     Alternate,
@@ -39,6 +38,7 @@ from sitemaps_plus.values import (
     Video,
     VideoId,
 )
+from sitemaps_plus.values.fields import Declared
 from testapp.models import Product
 
 VALUES = [

@@ -19,7 +19,7 @@ from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.serve.crawlers import CrawlerSummary
 from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
-from sitemaps_plus.watch.status import SHOWN_PROBLEMS, Fullest, SectionStatus, currency_of
+from sitemaps_plus.watch.status import SHOWN_PROBLEMS, Fullest, SectionStatus
 
 _PROGRESS = re.compile(r"(?P<done>[\d,]+) / (?P<known>[\d,]+)$")
 
@@ -267,14 +267,15 @@ def problems_of(record: SitemapPage, section: Section | None, object_url: Object
         yield LeftOut(record.label, record.number, key, object_url(section, key), hook, reason)
 
 
-def page_rows(section: Section, records: Iterable[SitemapPage], make_url: MakeUrl) -> list[PageRow]:
+def page_rows(
+    status: SectionStatus, section: Section, records: Iterable[SitemapPage], make_url: MakeUrl
+) -> list[PageRow]:
     """Return the rows of the table of pages."""
-    is_current = currency_of(section)
     rows = []
     for record in records:
         urls = Fullest(record.number, record.urls or record.rows or 0, section.urls_limit)
         size = Fullest(record.number, record.bytes or 0, section.profile.max_bytes)
-        built = _("current") if is_current(record) else _("stale")
+        built = _("stale") if record.number in status.stale else _("current")
         rows.append(
             PageRow(
                 record=record,

@@ -273,7 +273,7 @@ def _entries(request: HttpRequest, section: Section, page: Page, urls: AdminUrls
 
 
 def _page_rows(status: SectionStatus, records: list[SitemapPage], urls: AdminUrls) -> list[panels.PageRow]:
-    return panels.page_rows(status.section, records, urls.make_url) if status.section else []
+    return panels.page_rows(status, status.section, records, urls.make_url) if status.section else []
 
 
 def _find(known: Overview, site_id: int, label: str) -> tuple[SiteOverview, SectionStatus]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from sitemaps_plus.build.due import Reason
+from sitemaps_plus.build.due import WhyDue
 from sitemaps_plus.build.executors.workers import Outcome
 from sitemaps_plus.errors import PageFull
 from sitemaps_plus.plan.pages import Page, Plan
@@ -23,7 +23,7 @@ class Assembly:
     renders says that a page is full, and it is split when that is heard.
     """
 
-    def __init__(self, plan: Plan, why_due: Callable[[Plan, Page], Reason | None]) -> None:
+    def __init__(self, plan: Plan, why_due: WhyDue) -> None:
         self.outcomes: dict[int, Outcome] = {}
         self.error: Exception | None = None
         """Of the pages that failed, the first one's; nothing is handed out any more."""

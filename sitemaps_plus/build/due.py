@@ -1,61 +1,98 @@
-"""Tell which pages of a plan a build has to render, and why: all others are what rendering would give."""
+"""Say which pages a build has to render, and why; all others are what rendering would give."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
+from django.db import router, transaction
+from django.utils import timezone
+
+from sitemaps_plus.build.publishing import PublishedSet
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.declare.registry import chosen_labels
+from sitemaps_plus.errors import NoOrigin
+from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.plan.currency import NO_URLS, CurrencyCheck, Reason, unlisted
 from sitemaps_plus.plan.pages import Page, Plan
-from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.plan.validators import longest, moment
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import Section, get_section
+from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
+from sitemaps_plus.plan.validators import fingerprint_of, longest, moment
+from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.stores.manifest import SectionEntry
 
+NO_USABLE_ROW = Reason("it had no usable row", is_stale=False)
+OLD = Reason("its rows were last read long ago, see MAX_AGE", is_stale=False)
+RAISED = Reason("code of the project raised for one of its rows, and may not do so again", is_stale=False)
+LEFT_OUT = Reason("parts of it were left out", is_stale=False)
+FULL = Reason("--full renders all pages", is_stale=False)
 
-class Reason(NamedTuple):
-    """Why a page has to be rendered."""
-
-    text: str
-    is_stale: bool = True
-    """False where the published page may well be what rendering would give."""
+WhyDue = Callable[[Plan, Page], Reason | None]
+"""Returns why a build has to render a page of a plan, or None where it has not."""
 
 
-def why_due(
-    plan: Plan, page: Page, published: SectionEntry, fingerprint: str, *, is_strict: bool, now: datetime
-) -> Reason | None:
-    """Return why a build has to render a page, or None where what is `published` is what rendering would give.
+class Due(NamedTuple):
+    """A page that a build would render or take out of the index, and why."""
 
-    `fingerprint` is that of the section now; with `is_strict` a page that leaves anything out is rendered again.
+    site: str
+    label: str
+    number: int
+    """0 for an index."""
+    reason: str
+    is_stale: bool
+    """False where the published page may still be what rendering would give."""
+
+
+def examine(labels: Sequence[str] = (), *, sites: Sequence[str] = (), full: bool = False) -> Iterator[Due]:
+    """Yield the pages that a build would render, or take out of the index, and why; nothing is written.
+
+    Raises the errors of `build`. The error of a site that cannot be built comes after all other sites; the error of a
+    section that cannot be planned comes at once.
     """
-    section, record = plan.section, page.record
-    if not plan.is_listed(page):
-        # Nobody renders what has no rows; what lost all its URLs may have them again.
-        return Reason("it had no usable row", is_stale=False) if record.rows != 0 else None
-    known = published.pages.get(page.number)
-    if known is None or not record.built_digest:
-        return Reason(
-            "its file is missing, or what the manifest knew of it" if record.built_digest else "it was never built"
+    labels = chosen_labels(labels)
+    errors: list[NoOrigin] = []
+    with neutral():
+        for site in chosen_sites(sites, errors.append):
+            published = PublishedSet(site)
+            for label in labels:
+                yield from _examine_section(site, label, published.manifest.section(label), full=full)
+            for label, reason in published.stale_indexes(labels):
+                yield Due(site.domain, label, 0, reason, is_stale=True)
+    for error in errors:
+        raise error
+
+
+def due_check(section: Section, known: SectionEntry, fingerprint: str, *, full: bool, is_strict: bool) -> WhyDue:
+    """Return the function that says why a build has to render a page of a section.
+
+    `known` is the manifest entry of the section. With `is_strict` a page that leaves anything out is rendered, so that
+    the build fails with what it leaves out.
+    """
+    currency = CurrencyCheck(section, fingerprint)
+    now = timezone.now()
+
+    def why_due(plan: Plan, page: Page) -> Reason | None:
+        if not plan.is_listed(page):
+            # Nobody renders a page without rows. One whose rows all had no URL may have some now.
+            return NO_USABLE_ROW if page.record.rows != 0 else None
+        return (
+            currency.why_not_current(page.record, known)
+            or (OLD if _is_old(section, page, now) else None)
+            or _why_repeat(known, page, is_strict=is_strict)
+            or (FULL if full else None)
         )
-    if not known.formats:
-        return Reason("its file is missing, or was not finished")
-    if record.origin and record.origin != section.base:
-        return Reason("its URLs begin otherwise now")
-    if not record.digest or not record.digest == record.built_digest == known.digest:
-        return Reason("its rows changed")
-    if section.paged_by == "position" and fingerprint and fingerprint != published.fingerprint:
-        return Reason("rows of the section changed")
-    if record.recipe != section.recipe or record.urls is None:
-        return Reason("its URLs are made in another way now")
-    if section.is_windowed or (section.paged_by == "position" and not fingerprint):
-        # A window moves with the clock, and what a section makes by itself is known when it is made.
-        return Reason("only rendering tells whether it changed", is_stale=False)
-    if _is_old(section, page, now):
-        return Reason("its rows were last read long ago, see MAX_AGE", is_stale=False)
-    if known.raised:
-        return Reason("code of the project raised for a row of it, and may not do so again", is_stale=False)
-    if is_strict and (known.left_out or known.dropped):
-        return Reason("parts of it were left out", is_stale=False)
-    return None
+
+    return why_due
+
+
+def _why_repeat(known: SectionEntry, page: Page, *, is_strict: bool) -> Reason | None:
+    entry = known.pages[page.number]
+    if entry.raised:
+        return RAISED
+    return LEFT_OUT if is_strict and (entry.left_out or entry.dropped) else None
 
 
 def _is_old(section: Section, page: Page, now: datetime) -> bool:
@@ -67,7 +104,18 @@ def _is_old(section: Section, page: Page, now: datetime) -> bool:
     return not 0 <= age <= longest(f"{section.site.id}|{section.label}|{page.number}")
 
 
-def unlisted(plan: Plan, published: SectionEntry) -> Iterator[int]:
-    """Yield the published pages that the plan lists no more."""
-    listed = {page.number for page in plan.listed}
-    return (number for number in published.pages if number not in listed)
+def _examine_section(site: SiteOrigin, label: str, known: SectionEntry, *, full: bool) -> Iterator[Due]:
+    section = get_section(label, site)
+    with _planned_for_now(section) as plan:
+        why_due = due_check(section, known, fingerprint_of(section), full=full, is_strict=get_settings().STRICT)
+        found = [(page.number, reason) for page in plan.pages if (reason := why_due(plan, page))]
+        found += [(number, NO_URLS) for number in unlisted(plan, known)]
+    yield from (Due(site.domain, label, number, *reason) for number, reason in found)
+
+
+@contextmanager
+def _planned_for_now(section: Section) -> Iterator[Plan]:
+    """Give the plan as it would be now, and leave the stored one as it is."""
+    with transaction.atomic(using=router.db_for_write(SitemapPage)):
+        yield refresh(section, force=True)
+        transaction.set_rollback(True, using=router.db_for_write(SitemapPage))

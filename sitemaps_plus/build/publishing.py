@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from xml.etree import ElementTree as ET
-
-from django.urls import get_script_prefix
 
 from sitemaps_plus.build.executors.workers import Outcome
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.plan.currency import unregistered
 from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override
 from sitemaps_plus.plan.pages import Page, Plan, stored_plan
 from sitemaps_plus.plan.planner import record_publishing
@@ -22,19 +21,17 @@ from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.names import (
     INDEX_FORMATS,
-    Format,
     file_name,
     index_file,
     index_name,
     page_file,
     parse_page_file,
-    site_directory,
 )
 from sitemaps_plus.protocol.writer import IndexItem
 from sitemaps_plus.render.pages import Document, base_of, directory, lastmod_of, list_pages, make_index, public_url
-from sitemaps_plus.stores.files import FileStore
-from sitemaps_plus.stores.manifest import Manifest, ManifestFile, PageEntry, SectionEntry
+from sitemaps_plus.stores.manifest import PageEntry, SectionEntry
 from sitemaps_plus.stores.packing import formats, make_format
+from sitemaps_plus.stores.published import PublishedFiles, index_files, page_files
 from sitemaps_plus.stores.staging import Staging
 
 Pause = Callable[[], None]
@@ -55,66 +52,30 @@ class Ready:
     began: datetime
 
 
-@dataclass(slots=True, kw_only=True)
 class PublishedSet:
-    """The built files of one site."""
+    """The built files of one site, to be changed by one build."""
 
-    site: SiteOrigin
-    store: FileStore
-    file: ManifestFile
-    manifest: Manifest
-    names: set[str] | None
-    """Of the files that are there; None where the storage cannot tell."""
-    is_verified: bool = False
-    """Whether the files are read as well, so that a damaged one is replaced; else the manifest is believed."""
-    changed: dict[str, None] = field(default_factory=dict)
-    """URLs whose content this build has changed."""
-    removed: dict[str, None] = field(default_factory=dict)
-    """URLs that the index lists no more."""
-    _announced: dict[str, str] = field(default_factory=dict)
-    """The digests of indexes that are about to be replaced, and have not been yet."""
+    def __init__(self, site: SiteOrigin, *, is_verified: bool = False) -> None:
+        """Read what is published; raise SitemapError where that is the set of another origin.
 
-    @classmethod
-    def open(cls, site: SiteOrigin, store: FileStore, *, is_ours: bool = True) -> PublishedSet:
-        """Return what is published; raise SitemapError where that is the set of another origin.
-
-        Where it `is_ours`, as nobody else builds it, what a killed build has left behind is cleared up.
+        With `is_verified` the files are read as well, so that a damaged one is replaced; else the manifest is trusted.
         """
-        host = site_directory(site.domain)
-        if is_ours:
-            store.sweep(host)
-        file = ManifestFile(store, host)
-        origin = f"{site.origin}{get_script_prefix()}".rstrip("/")
-        manifest = file.read() or Manifest(origin=origin)
-        if manifest.origin != origin:
-            raise SitemapError(
-                f"The set in {store.where(host)} is that of {manifest.origin}, and this build is for {origin}: one "
-                "would replace the other. Give this project a storage of its own (STORAGE), or, if the site has moved, "
-                f"remove {file.where} and build again."
-            )
-        found = cls(site=site, store=store, file=file, manifest=manifest, names=store.list(host))
-        for label, section in manifest.sections.items():
-            for number, page in list(section.pages.items()):
-                if found.names is not None and page_file(label, number) not in found.names:
-                    # Somebody has removed it, and no index may name it.
-                    del section.pages[number]
-                elif not found._has_all_formats(label, number, page):
-                    page.formats = []
-        return found
+        self.site = site
+        self.files = PublishedFiles(site.domain)
+        self.store = self.files.store
+        self.manifest = self.files.checked_manifest(site.base)
+        self.is_verified = is_verified
+        self.changed: dict[str, None] = {}
+        """URLs whose content this build has changed."""
+        self.removed: dict[str, None] = {}
+        """URLs that the index no longer lists."""
+        self._announced: dict[str, str] = {}
+        """The digests of indexes that are about to be replaced, and have not been yet."""
 
     @property
     def unregistered(self) -> dict[str, int]:
-        """The sections that are published and not registered any more, and how many URLs each has."""
-        return {label: section.urls for label, section in self.manifest.sections.items() if label not in registry}
-
-    def missing_indexes(self) -> Iterator[str]:
-        """Yield the files of published indexes that are not there, as far as the storage can tell."""
-        for name in self.manifest.indexes:
-            yield from (file for file in _index_names(name) if file not in (self.names or {file}))
-
-    def listed_files(self, label: str, number: int) -> list[str]:
-        """Return the names of the files of a page."""
-        return self._file_names(label, number, formats())
+        """The published sections that are no longer registered, and how many URLs each has."""
+        return unregistered(self.manifest)
 
     def publish(self, ready: Ready, pause: Pause) -> int:
         """Publish a section: new pages, an index that has them, pages that may have given rows to them, the index.
@@ -147,7 +108,7 @@ class PublishedSet:
         if label in self.manifest.sections and new:
             # Known from here on, whatever comes: a later index of the site is made of what is known.
             known.pages.update({page.number: entries[page.number] for page in new})
-            self.file.write(self.manifest)
+            self.files.manifest_file.write(self.manifest)
         if is_lacking and old:
             # Before a page gives up its rows, the page that has them now can be found.
             here = {**entries, **{page.number: known.pages[page.number] for page in old}}
@@ -158,13 +119,14 @@ class PublishedSet:
             self._replace(ready, page, pause, is_doubted=page.number in doubted)
             known.pages[page.number] = entries[page.number]
         self._retire(label, known, known.pages.keys() - entries.keys())
-        base = base_of(ready.plan.section)
-        self.manifest.sections[label] = SectionEntry(pages=entries, fingerprint=ready.fingerprint, base=base)
+        self.manifest.sections[label] = SectionEntry(
+            pages=entries, fingerprint=ready.fingerprint, base=base_of(ready.plan.section)
+        )
         for page in ready.pages:
             if page.number in ready.outcomes:
                 record_publishing(page, entries[page.number].digest, ready.began, ready.outcomes[page.number].report)
         self._publish_index(index_name(label), index)
-        self.file.write(self.manifest)
+        self.files.manifest_file.write(self.manifest)
         for number in ready.outcomes:
             # Where they wait in a storage that cannot list them, nobody else finds them again.
             ready.staging.remove(page_file(label, number))
@@ -184,7 +146,7 @@ class PublishedSet:
                 self._publish_index(index_name(label), self._index(label, section))
         self._retire_unlisted()
         self._remove_retired(0 if prune else get_settings().GRACE_PERIOD)
-        self.file.write(self.manifest)
+        self.files.manifest_file.write(self.manifest)
         return place
 
     def stale_indexes(self, labels: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -206,11 +168,6 @@ class PublishedSet:
         items = list(self._all_items(sections))
         if not self._is_published(index_name(), make_index(items) if items else None):
             yield "", self._why_stale(index_name(), "site")
-
-    def _has_all_formats(self, label: str, number: int, page: PageEntry) -> bool:
-        if set(formats()) - set(page.formats):
-            return False
-        return self.names is None or self.names.issuperset(self.listed_files(label, number))
 
     def _entries(self, ready: Ready, known: SectionEntry) -> dict[int, PageEntry]:
         """Return what will be known of the pages."""
@@ -264,7 +221,7 @@ class PublishedSet:
             if digest := self.manifest.indexes.get(name):
                 self._announced[name] = digest
                 self.manifest.indexes[name] = ""
-        self.file.write(self.manifest)
+        self.files.manifest_file.write(self.manifest)
 
     def _replace(self, ready: Ready, page: Page, pause: Pause, *, is_doubted: bool) -> None:
         pause()
@@ -289,17 +246,17 @@ class PublishedSet:
 
     def _publish_file(self, name: str, data: bytes, *, is_doubted: bool) -> bool:
         """Replace a file, and return whether it had other bytes; where that `is_doubted` it is read first."""
-        if is_doubted and (self.names is None or name in self.names) and self.store.holds(self._path(name), data):
+        if is_doubted and self.files.has(name) and self.store.holds(self._path(name), data):
             return False
         self.store.publish(self._path(name), data)
-        if self.names is not None:
-            self.names.add(name)
+        if self.files.names is not None:
+            self.files.names.add(name)
         return True
 
     def _publish_index(self, name: str, document: Document | None) -> str | None:
         """Publish an index and return where it is; an index without sitemaps would be invalid, and is removed."""
         if document is None:
-            for file in _index_names(name):
+            for file in index_files(name):
                 if self.store.has(self._path(file)):
                     self.store.remove(self._path(file))
                     self.removed[f"{self._base}{file}"] = None
@@ -314,7 +271,7 @@ class PublishedSet:
             if not is_doubted:
                 self.manifest.indexes[name] = ""
             # What an index lists is known: the next one is made of what is known, and must not lose it.
-            self.file.write(self.manifest)
+            self.files.manifest_file.write(self.manifest)
             for file, data in _index_files(name, document).items():
                 if self._publish_file(file, data, is_doubted=is_doubted):
                     self.changed[f"{self._base}{file}"] = None
@@ -328,15 +285,12 @@ class PublishedSet:
     def _is_published(self, name: str, document: Document | None) -> bool:
         if document is None:
             return name not in self.manifest.indexes
-        is_published = self._is_there(name) and self.manifest.indexes.get(name) == document.digest
+        is_published = self.files.has_index(name) and self.manifest.indexes.get(name) == document.digest
         return is_published and not (self.is_verified and self._is_damaged(_index_files(name, document)))
 
     def _why_stale(self, name: str, of: str) -> str:
-        is_there = self._is_there(name) and name in self.manifest.indexes
+        is_there = self.files.has_index(name) and name in self.manifest.indexes
         return f"the index of the {of} {'would list something else' if is_there else 'is missing'}"
-
-    def _is_there(self, name: str) -> bool:
-        return self.names is None or self.names.issuperset(_index_names(name))
 
     def _index_of(self, ready: Ready, entries: dict[int, PageEntry]) -> Document | None:
         section = SectionEntry(pages=entries, base=base_of(ready.plan.section))
@@ -376,7 +330,7 @@ class PublishedSet:
     def _retire(self, label: str, section: SectionEntry, numbers: Iterable[int]) -> None:
         for number in sorted(numbers):
             forms = dict.fromkeys([*formats(), *section.pages[number].formats])
-            for name in self._file_names(label, number, forms):
+            for name in page_files(label, number, forms):
                 self.manifest.retired.setdefault(name, time.time())
                 self.removed[f"{section.base}{name}"] = None
             self.removed[f"{section.base}{self._listed_name(label, number)}"] = None
@@ -387,12 +341,12 @@ class PublishedSet:
             name
             for label, section in self.manifest.sections.items()
             for number in section.pages
-            for name in self.listed_files(label, number)
+            for name in page_files(label, number, formats())
         }
         for name in wanted & self.manifest.retired.keys():
             # It came back.
             del self.manifest.retired[name]
-        for name in sorted((self.names or set()) - wanted):
+        for name in sorted((self.files.names or set()) - wanted):
             file = parse_page_file(name)
             if file and file.label in self.manifest.sections:
                 self.manifest.retired.setdefault(name, time.time())
@@ -406,11 +360,8 @@ class PublishedSet:
                 self.store.remove(self._path(name))
                 del self.manifest.retired[name]
 
-    def _file_names(self, label: str, number: int, forms: Iterable[Format]) -> list[str]:
-        return [page_file(label, number, form) for form in forms]
-
     def _path(self, name: str) -> str:
-        return f"{site_directory(self.site.domain)}/{name}"
+        return f"{self.files.directory}/{name}"
 
     def _listed_name(self, label: str, number: int) -> str:
         return page_file(label, number, get_settings().EXTENSION)
@@ -422,7 +373,3 @@ class PublishedSet:
 
 def _index_files(name: str, document: Document) -> dict[str, bytes]:
     return {file_name(name, format): make_format(document.gzipped, format) for format in INDEX_FORMATS}
-
-
-def _index_names(name: str) -> list[str]:
-    return [file_name(name, format) for format in INDEX_FORMATS]

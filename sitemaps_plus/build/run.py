@@ -15,7 +15,7 @@ from django.db import connections
 from django.utils import timezone
 
 from sitemaps_plus.build.assembly import Assembly
-from sitemaps_plus.build.examination import due_check
+from sitemaps_plus.build.due import due_check
 from sitemaps_plus.build.executors.workers import Crew, Here, Renderer, Task, WorkerError, declaration, make_crew
 from sitemaps_plus.build.lease import Lease, hold
 from sitemaps_plus.build.publishing import PublishedSet, Ready
@@ -156,8 +156,8 @@ class _SiteBuild:
 
     def run(self, labels: Sequence[str]) -> None:
         try:
-            self.set = PublishedSet.open(self.site, get_store())
-            self.set.is_verified = self.options.full
+            get_store().sweep(site_directory(self.site.domain))
+            self.set = PublishedSet(self.site, is_verified=self.options.full)
         except Exception as error:
             self._failed(error, "The published set of %s cannot be built upon", f"site {self.site.domain}")
             return
@@ -253,7 +253,7 @@ class _SiteBuild:
         entry = self.set.manifest.section(section.label)
         # The database knows what a lost manifest would, until the plan is renewed.
         self.urls_before = entry.urls or sum(record.urls or 0 for record in active(section) if record.built_digest)
-        check = due_check(section, entry, full=self.options.full, is_strict=is_strict, fingerprint=fingerprint)
+        check = due_check(section, entry, fingerprint, full=self.options.full, is_strict=is_strict)
         assembly = Assembly(refresh(section, force=True, repack=self.options.repack), check)
         here = Here(section)
         try:

@@ -10,6 +10,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest
+from django.urls import get_script_prefix
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import InvalidEntry, NoOrigin, UnknownHost
@@ -41,6 +42,11 @@ class SiteOrigin:
     def domain(self) -> str:
         """Host, with a port where it is not the scheme's own."""
         return str(self.origin).partition("://")[2]
+
+    @property
+    def base(self) -> str:
+        """What the URLs of the site begin with: the origin, and the script prefix now active."""
+        return f"{self.origin}{get_script_prefix()}".rstrip("/")
 
     @property
     def name(self) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,17 +10,14 @@ from typing import NamedTuple
 
 from django.urls import get_script_prefix
 
+from sitemaps_plus.plan.currency import CurrencyCheck
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import fingerprint_of
-from sitemaps_plus.protocol.names import index_path, page_path
 from sitemaps_plus.render.pages import Document, Format, neutral, render_index, render_planned
-from sitemaps_plus.stores.files import get_store
-from sitemaps_plus.stores.packing import unpack
-
-logger = logging.getLogger("sitemaps_plus")
+from sitemaps_plus.stores.published import PublishedFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,19 +75,8 @@ def look(wanted: Wanted, since: datetime | None = None) -> Look:
 
 def read_built(site: SiteOrigin, label: str, number: int) -> Document | None:
     """Return the built file of a page, or of an index as number 0; None where there is none, or not all of it."""
-    path = page_path(site.domain, label, number) if number else index_path(site.domain, label)
-    try:
-        data = get_store().read(path)
-        if data is None:
-            return None
-        digest, size = hashlib.sha256(), 0
-        for piece in unpack(data):
-            digest.update(piece)
-            size += len(piece)
-    except Exception as error:  # each storage has errors of its own; half a file is no gzip
-        logger.warning("The built file of page %s of the sitemap %r cannot be read: %s", number, label, error)
-        return None
-    return Document(gzipped=data, digest=digest.hexdigest(), size=size)
+    packed = PublishedFiles(site.domain).read_document(label, number)
+    return None if packed is None else Document(gzipped=packed.data, digest=packed.digest, size=packed.size)
 
 
 def _state(section: Section, page: Page, fingerprint: str) -> str:
@@ -121,11 +105,8 @@ def _make_page(wanted: Wanted, plan: Plan, page: Page, fingerprint: str, is_doub
 def _built(section: Section, page: Page) -> Document | None:
     """Return the built file of a page where it is what rendering would give."""
     record = page.record
-    is_rendered = bool(record.digest) and record.urls is not None and record.origin == section.base
-    if not is_rendered or record.built_digest != record.digest or record.recipe != section.recipe:
-        return None
-    if section.paged_by == "position":
-        # Its digest outlives its rows: nothing is known of them but how many there are.
+    # Without the manifest: reading it for each page would cost more than it saves.
+    if CurrencyCheck(section).why_not_current(record, known=None):
         return None
     document = read_built(section.site, section.label, page.number)
     if document is None or document.digest != record.digest:

@@ -48,9 +48,9 @@ class SectionEntry:
     pages: dict[int, PageEntry] = field(default_factory=dict)
     """By number, in the order in which they are listed."""
     fingerprint: str = ""
-    """That of all rows when the pages were rendered; for pages cut by position."""
+    """The fingerprint of all rows when they were rendered, for pages by position."""
     base: str = ""
-    """What the addresses of the pages begin with."""
+    """The URL of the directory of the pages."""
 
     @property
     def urls(self) -> int:

@@ -1,105 +1,116 @@
-"""Look for addresses in the files that are published, as long as there is time for it."""
+"""Read what is published for one site: its manifest, which files there are, and single documents."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 
-from django.utils.text import format_lazy
-from django.utils.translation import gettext_lazy as _
-
-from sitemaps_plus.protocol.addresses import canonical
-from sitemaps_plus.protocol.names import page_path, site_directory
-from sitemaps_plus.protocol.text import escape
-from sitemaps_plus.stores.files import get_store
-from sitemaps_plus.stores.manifest import Manifest, ManifestFile
-from sitemaps_plus.stores.packing import unpack
+from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.protocol.names import (
+    INDEX_FORMATS,
+    Format,
+    file_name,
+    index_path,
+    page_file,
+    page_path,
+    site_directory,
+)
+from sitemaps_plus.stores.files import FileStore, get_store
+from sitemaps_plus.stores.manifest import Manifest, ManifestFile, PageEntry
+from sitemaps_plus.stores.packing import Packed, formats, unpack
 
 logger = logging.getLogger("sitemaps_plus")
 
 
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """What the built files of a section have."""
+class PublishedFiles:
+    """The published files of the site with that domain; nothing is read before it is needed."""
 
-    numbers: dict[int, bool]
-    """The pages with the address, and whether they list it; if not, they link to it as another language."""
-    text: Any
-    is_complete: bool
+    def __init__(self, domain: str, store: FileStore | None = None) -> None:
+        self.store = store or get_store()
+        self.domain = domain
+        self.directory = site_directory(domain)
+        self.manifest_file = ManifestFile(self.store, self.directory)
 
-
-class Published:
-    """The published files of one site."""
-
-    def __init__(self, domain: str, deadline: float) -> None:
-        self.deadline = deadline
-        self._domain = domain
-        self._store = get_store()
-        self._manifest: Manifest | None = None
-        self._is_asked = False
-
-    @property
+    @cached_property
     def manifest(self) -> Manifest | None:
-        """What is published; None where nothing is."""
-        if not self._is_asked:
-            self._manifest = ManifestFile(self._store, site_directory(self._domain)).read()
-            self._is_asked = True
-        return self._manifest
+        """The manifest as it is stored; None where nothing is published, or where it cannot be read."""
+        return self.manifest_file.read()
+
+    @cached_property
+    def names(self) -> set[str] | None:
+        """The names of the files; None where the storage cannot list them."""
+        return self.store.list(self.directory)
+
+    def checked_manifest(self, origin: str) -> Manifest:
+        """Return the manifest without what has no file; raise SitemapError where it is that of another origin.
+
+        Pages whose file is missing are taken out. Pages of which a wanted format is missing stay, without formats.
+        """
+        manifest = self.manifest or Manifest(origin=origin)
+        if manifest.origin != origin:
+            raise SitemapError(
+                f"The set in {self.store.where(self.directory)} is that of {manifest.origin}, and this build is for "
+                f"{origin}: one would replace the other. Give this project a storage of its own (STORAGE), or, if the "
+                f"site has moved, remove {self.manifest_file.where} and build again."
+            )
+        for label, section in manifest.sections.items():
+            for number, page in list(section.pages.items()):
+                if not self.has(page_file(label, number)):
+                    # Somebody has removed it, and no index may list it.
+                    del section.pages[number]
+                elif not self._has_all_formats(label, number, page):
+                    page.formats = []
+        return manifest
+
+    def has(self, *names: str) -> bool:
+        """Return whether these files are there; True where the storage cannot tell."""
+        return self.names is None or self.names.issuperset(names)
+
+    def missing_indexes(self) -> Iterator[str]:
+        """Yield the files of published indexes that are missing, as far as the storage can tell."""
+        for name in self.manifest.indexes if self.manifest else ():
+            yield from (file for file in index_files(name) if not self.has(file))
+
+    def has_index(self, name: str) -> bool:
+        """Return whether both files of an index are there, as far as the storage can tell."""
+        return self.has(*index_files(name))
 
     def numbers(self, label: str) -> list[int]:
-        """Return the published pages of a section."""
+        """Return the numbers of the published pages of a section."""
         return list(self.manifest.section(label).pages) if self.manifest else []
 
-    def has(self, label: str, number: int, *texts: str) -> list[bool] | None:
-        """Return which of `texts` the file of a page has; None where it cannot be read."""
+    def read_page(self, label: str, number: int) -> bytes | None:
+        """Return the gzip of a page, or None where there is no such file."""
+        return self.store.read(page_path(self.domain, label, number))
+
+    def read_document(self, label: str, number: int) -> Packed | None:
+        """Return a page, or an index as number 0, that is whole; None where there is none, or only a part of it."""
         try:
-            data = self._store.read(page_path(self._domain, label, number))
-            return None if data is None else _contained(data, [text.encode() for text in texts])
+            data = self.read_page(label, number) if number else self.store.read(index_path(self.domain, label))
+            if data is None:
+                return None
+            digest, size = hashlib.sha256(), 0
+            for piece in unpack(data):
+                digest.update(piece)
+                size += len(piece)
         except Exception as error:  # each storage has errors of its own; half a file is no gzip
             logger.warning("The built file of page %s of the sitemap %r cannot be read: %s", number, label, error)
             return None
+        return Packed(data, digest.hexdigest(), size)
 
-    def search(self, label: str, url: str) -> Hits:
-        """Return which of the published pages have an address, as far as the time lets them be read."""
-        numbers, found, unread = self.numbers(label), dict[int, bool](), list[int]()
-        if not numbers:
-            return Hits({}, _("Nothing is known without a build."), is_complete=False)
-        forms = sorted({url, canonical(url)})
-        for count, number in enumerate(numbers):
-            if time.monotonic() > self.deadline:
-                said = format_lazy(_("Stopped after {count} of {all} built pages."), count=count, all=len(numbers))
-                return Hits(found, said, is_complete=False)
-            has = self.has(label, number, *map(as_loc, forms), *map(_as_link, forms))
-            if has is None:
-                unread.append(number)
-            elif any(has):
-                found[number] = any(has[: len(forms)])
-        if unread:
-            shown = ", ".join(map(str, unread[:10]))
-            said = format_lazy(_("The built files of some pages cannot be read, build again: {pages}."), pages=shown)
-            return Hits(found, said, is_complete=False)
-        return Hits(found, format_lazy(_("Built pages read: {count}."), count=len(numbers)), is_complete=True)
+    def _has_all_formats(self, label: str, number: int, page: PageEntry) -> bool:
+        if set(formats()) - set(page.formats):
+            return False
+        return self.has(*page_files(label, number, formats()))
 
 
-def _contained(data: bytes, texts: Sequence[bytes]) -> list[bool]:
-    """Return which of `texts` the unpacked data have, a piece after the other; raise where they are not whole."""
-    found = [False] * len(texts)
-    longest = max(map(len, texts))
-    rest = b""
-    for piece in unpack(data):
-        window = rest + piece
-        found = [is_found or text in window for is_found, text in zip(found, texts, strict=True)]
-        rest = window[len(window) - longest + 1 :] if len(window) >= longest else window
-    return found
+def page_files(label: str, number: int, wanted: Iterable[Format]) -> list[str]:
+    """Return the names of the files of a page in these formats."""
+    return [page_file(label, number, format) for format in wanted]
 
 
-def as_loc(url: str) -> str:
-    """Return an address as the writer writes it."""
-    return f"<loc>{escape(url)}</loc>"
-
-
-def _as_link(url: str) -> str:
-    return f'href="{escape(url)}"'
+def index_files(name: str) -> list[str]:
+    """Return the names of the files of an index."""
+    return [file_name(name, format) for format in INDEX_FORMATS]

@@ -16,7 +16,7 @@ from sitemaps_plus.plan.sections import Section, get_sections
 from sitemaps_plus.plan.sites import SiteOrigin, get_sites
 from sitemaps_plus.protocol.addresses import Scope, check_scope, normalize
 from sitemaps_plus.render.pages import neutral
-from sitemaps_plus.stores.published import Published
+from sitemaps_plus.stores.published import PublishedFiles
 from sitemaps_plus.watch.section_search import Match, Searched, SectionSearch, Verdict
 
 __all__ = ["Finding", "Match", "Searched", "Verdict", "find_url"]
@@ -77,16 +77,16 @@ class _Search:
 
     def look_at(self, site: SiteOrigin) -> None:
         """Look at all sections of a site."""
-        built: Published | None = None
+        files: PublishedFiles | None = None
         for section in get_sections(site):
             url = self._url_of(section)
             if url is None:
                 continue
-            built = built or Published(site.domain, self.deadline)
+            files = files or PublishedFiles(site.domain)
             self.sites += [] if site in self.sites else [site]
             self.urls.add(url)
             try:
-                matches, searched = SectionSearch(section, url, built).run()
+                matches, searched = SectionSearch(section, url, files, self.deadline).run()
             except Exception as error:  # user code of any kind, and each storage has errors of its own
                 logger.exception("Sitemap section %s cannot be searched", section.label)
                 matches = []

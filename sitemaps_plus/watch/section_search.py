@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any
 
 from django.db import models, transaction
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.plan.currency import NO_URLS, CurrencyCheck
 from sitemaps_plus.plan.keys import KeyValue, as_shown
 from sitemaps_plus.plan.overrides import PAGE, find_override
 from sitemaps_plus.plan.pages import Page, Plan, active, make_plan
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin
+from sitemaps_plus.plan.validators import fingerprint_of
 from sitemaps_plus.protocol.addresses import canonical, normalize
-from sitemaps_plus.stores.published import Published, as_loc
+from sitemaps_plus.protocol.text import escape
+from sitemaps_plus.stores.packing import unpack
+from sitemaps_plus.stores.published import PublishedFiles
 from sitemaps_plus.watch.entries import Item, read_entries, read_row
 from sitemaps_plus.watch.lookups import Lookup, NotAskable, lookup_of, views_of
 
@@ -79,13 +85,25 @@ class Searched:
     """False where the address may be in the section all the same."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The built pages of a section that have an address."""
+
+    numbers: dict[int, bool]
+    """By number, whether the page lists the address; if not, it links to it as another language."""
+    text: Any
+    is_complete: bool
+
+
 class SectionSearch:
     """The search for one address in one section."""
 
-    def __init__(self, section: Section, url: str, built: Published) -> None:
+    def __init__(self, section: Section, url: str, files: PublishedFiles, deadline: float) -> None:
         self.section = section
         self.url = url
-        self.built = built
+        self.files = files
+        self.deadline = deadline
+        self.plan = Plan(section=section, pages=())
 
     def run(self) -> tuple[list[Match], Searched]:
         """Return what the section knows of the address, and how it was asked."""
@@ -139,7 +157,7 @@ class SectionSearch:
         """Return the page by position that shows a row, and what it shows, as far as there is time to look."""
         for page in self.plan.listed:
             after: str | None = None
-            while time.monotonic() < self.built.deadline:
+            while time.monotonic() < self.deadline:
                 some = read_entries(self.section, page, after=after, count=_READ_AT_ONCE)
                 items = [item for item in some.items if item.pk == pk]
                 # The languages of a row may lie in two parts.
@@ -173,13 +191,13 @@ class SectionSearch:
 
     def _listed(self, page: Page, item: Item) -> Match:
         label, number = self.section.label, page.number
-        if not self.built.manifest:
+        if not self.files.manifest:
             return self._match(Verdict.LISTED, _("It is listed; nothing is built, so the views serve it."), page)
         build_it = f"manage.py build_sitemaps {label}"
-        if number not in self.built.numbers(label):
+        if number not in self.files.numbers(label):
             said = format_lazy(_("It is listed, but its page was never built; run {command}."), command=build_it)
             return self._match(Verdict.NOT_BUILT, said, page, is_current=False)
-        has = self.built.has(label, number, as_loc(item.loc or ""), item.xml)
+        has = self._texts_in(number, _as_loc(item.loc or ""), item.xml)
         if has is None:
             said = format_lazy(
                 _("It is listed, but the built file of its page cannot be read; run {command} --full."),
@@ -195,7 +213,12 @@ class SectionSearch:
             return self._match(Verdict.NOT_BUILT, said, page, is_current=False)
         if find_override(PAGE, label) is not None:
             # A template may write it in any way.
-            return self._match(Verdict.LISTED, _("It is listed, and in the built file."), page)
+            return self._match(
+                Verdict.LISTED,
+                _("It is listed, and in the built file."),
+                page,
+                is_current=self._is_current(page.record),
+            )
         if not is_current:
             said = format_lazy(
                 _("It is listed; the built file has an older version of its entry; run {command}."), command=build_it
@@ -209,9 +232,9 @@ class SectionSearch:
 
     def _without_row(self, lookup: Lookup) -> tuple[list[Match], Searched]:
         missing = self._missing(lookup)
-        hits = self.built.search(self.section.label, self.url)
+        hits = self._search_files()
         # Without a build there is nothing that could still have it.
-        is_complete = hits.is_complete or not self.built.numbers(self.section.label)
+        is_complete = hits.is_complete or not self.files.numbers(self.section.label)
         searched = self._searched(
             _("The database was asked for the row.") if is_complete else hits.text, is_complete=is_complete
         )
@@ -270,21 +293,84 @@ class SectionSearch:
     # Files
 
     def _of_files(self) -> tuple[list[Match], Searched]:
-        hits = self.built.search(self.section.label, self.url)
+        hits = self._search_files()
         listed = _("It is in the built file; only building again tells whether it is still listed.")
         linked = _("The built file has it as the address of another language, not as one of its own.")
         records = active(self.section).filter(number__in=hits.numbers) if hits.numbers else ()
-        built_at = {record.number: record.built_at for record in records}
+        known = {record.number: record for record in records}
         matches = [
             self._match(
                 Verdict.LISTED if is_listed else Verdict.LINKED,
                 listed if is_listed else linked,
                 number=number,
-                built_at=built_at.get(number),
+                built_at=known[number].built_at if number in known else None,
+                is_current=self._is_current(known.get(number)),
             )
             for number, is_listed in hits.numbers.items()
         ]
         return matches, self._searched(hits.text, is_complete=hits.is_complete)
+
+    def _is_current(self, record: SitemapPage | None) -> bool | None:
+        """Return False where the built file is stale; else None, as the entry itself cannot be compared."""
+        known = self.files.manifest.section(self.section.label) if self.files.manifest else None
+        reason = self._check.why_not_current(record, known) if record else NO_URLS
+        return False if reason and reason.is_stale else None
+
+    @cached_property
+    def _check(self) -> CurrencyCheck:
+        return CurrencyCheck(self.section, fingerprint_of(self.section))
+
+    def _search_files(self) -> Hits:
+        """Return which of the published pages have the address, as far as there is time to read them."""
+        numbers, found, unread = self.files.numbers(self.section.label), dict[int, bool](), list[int]()
+        if not numbers:
+            return Hits({}, _("Nothing is known without a build."), is_complete=False)
+        forms = sorted({self.url, canonical(self.url)})
+        for count, number in enumerate(numbers):
+            if time.monotonic() > self.deadline:
+                said = format_lazy(_("Stopped after {count} of {all} built pages."), count=count, all=len(numbers))
+                return Hits(found, said, is_complete=False)
+            has = self._texts_in(number, *map(_as_loc, forms), *map(_as_link, forms))
+            if has is None:
+                unread.append(number)
+            elif any(has):
+                found[number] = any(has[: len(forms)])
+        if unread:
+            shown = ", ".join(map(str, unread[:10]))
+            said = format_lazy(_("The built files of some pages cannot be read, build again: {pages}."), pages=shown)
+            return Hits(found, said, is_complete=False)
+        return Hits(found, format_lazy(_("Built pages read: {count}."), count=len(numbers)), is_complete=True)
+
+    def _texts_in(self, number: int, *texts: str) -> list[bool] | None:
+        """Return which of `texts` the built file of a page has; None where it cannot be read."""
+        label = self.section.label
+        try:
+            data = self.files.read_page(label, number)
+            return None if data is None else _contained(data, [text.encode() for text in texts])
+        except Exception as error:  # each storage has errors of its own; half a file is no gzip
+            logger.warning("The built file of page %s of the sitemap %r cannot be read: %s", number, label, error)
+            return None
+
+
+def _contained(data: bytes, texts: Sequence[bytes]) -> list[bool]:
+    """Return which of `texts` the unpacked data have, piece by piece; raise if they are not whole."""
+    found = [False] * len(texts)
+    longest = max(map(len, texts))
+    rest = b""
+    for piece in unpack(data):
+        window = rest + piece
+        found = [is_found or text in window for is_found, text in zip(found, texts, strict=True)]
+        rest = window[len(window) - longest + 1 :] if len(window) >= longest else window
+    return found
+
+
+def _as_loc(url: str) -> str:
+    """Return an address as the writer writes it."""
+    return f"<loc>{escape(url)}</loc>"
+
+
+def _as_link(url: str) -> str:
+    return f'href="{escape(url)}"'
 
 
 def _plan(section: Section) -> Plan:

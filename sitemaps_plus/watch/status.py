@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from django.db.models import BooleanField, Case, Value, When
 
-from sitemaps_plus.build.publishing import PublishedSet
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.models import Build, DatabaseNow, SitemapPage
-from sitemaps_plus.plan.pages import make_plan
+from sitemaps_plus.plan.currency import (
+    FILE_MISSING,
+    FILE_UNFINISHED,
+    NO_URLS,
+    SECTION_CHANGED,
+    CurrencyCheck,
+    Reason,
+    unlisted,
+    unregistered,
+)
+from sitemaps_plus.plan.pages import Plan, make_plan
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.plan.validators import moment
+from sitemaps_plus.plan.validators import fingerprint_of, moment
 from sitemaps_plus.render.pages import neutral
-from sitemaps_plus.stores.files import get_store
+from sitemaps_plus.stores.manifest import Manifest, SectionEntry
+from sitemaps_plus.stores.published import PublishedFiles
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -89,7 +99,9 @@ class SectionStatus:
     built_at: datetime | None = None
     currency: Currency = "unknown"
     stale_since: datetime | None = None
-    stale_pages: int = 0
+    """When the first of the stale pages changed, as far as that is known."""
+    stale: dict[int, Reason] = field(default_factory=dict)
+    """Why the built files of pages are not what rendering would give, by number."""
     left_out: int = 0
     dropped: int = 0
     problems: list[RowProblem] = field(default_factory=list)
@@ -103,6 +115,11 @@ class SectionStatus:
     """The listed pages that a build has made."""
     missing_files: int = 0
     """How many of them have no file."""
+
+    @property
+    def stale_pages(self) -> int:
+        """How many pages are stale."""
+        return len(self.stale)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,18 +167,6 @@ def read_running() -> list[Build]:
     return list(Build.objects.exclude(lease=None).filter(expires_at__gt=DatabaseNow()).order_by("pk"))
 
 
-def currency_of(section: Section) -> Callable[[SitemapPage], bool]:
-    """Return what says of a page whether its built file is what its rows would give, as far as is known."""
-    # Once for all pages: it takes longer than all else here.
-    recipe, base = section.recipe, section.base
-
-    def is_current(record: SitemapPage) -> bool:
-        is_same = bool(record.digest) and record.digest == record.built_digest and record.recipe == recipe
-        return is_same and record.origin == base
-
-    return is_current
-
-
 def _facts(sites: Sequence[SiteOrigin]) -> list[SiteStatus]:
     records: dict[tuple[int, str], list[SitemapPage]] = {}
     known = SitemapPage.objects.filter(site__in=[site.id for site in sites], retired_at=None)
@@ -177,31 +182,34 @@ def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPag
     for build in status.builds:
         if build.lease:
             status.running, status.died = (None, build) if build.is_over else (build, None)  # type: ignore[attr-defined]
-    for label in registry:
+    known = {label: records.get((site.id, label), []) for label in registry}
+    is_built = bool(status.builds) or any(record.built_at for some in known.values() for record in some)
+    manifest = _published_facts(status) if is_built else None
+    for label, some in known.items():
         section = SectionStatus(label=label, section=None)
         try:
             section.section = get_section(label, site)
-            _section_facts(section, section.section, records.get((site.id, label), []))
+            _section_facts(section, section.section, some, manifest)
         except Exception as error:  # code of the project
             logger.warning("The status of the sitemap section %s cannot be told", label, exc_info=error)
             section.error = f"{type(error).__name__}: {error}"
         _last_build(section, status.builds)
-        status.sections.append(section)
-    if status.is_built:
-        _published_facts(status)
-    else:
-        for section in status.sections:
+        if not is_built:
             section.currency = "empty" if section.currency == "empty" else "live"
+        status.sections.append(section)
+    if manifest is not None:
+        _compare_with_manifest(status, manifest)
     return status
 
 
-def _section_facts(status: SectionStatus, section: Section, records: Sequence[SitemapPage]) -> None:
+def _section_facts(
+    status: SectionStatus, section: Section, records: Sequence[SitemapPage], manifest: Manifest | None
+) -> None:
     status.path, status.decided_by = section.hooks.path, section.hooks.decided_by or ""
     plan = make_plan(section, records)
     status.checked_at = plan.checked_at
     per_row = max(1, len(section.languages))
-    is_current, urls_limit, max_bytes = currency_of(section), section.urls_limit, section.profile.max_bytes
-    stale = []
+    urls_limit, max_bytes = section.urls_limit, section.profile.max_bytes
     for page in plan.listed:
         record = page.record
         urls = (record.rows or 0) * per_row if record.urls is None else record.urls
@@ -211,8 +219,6 @@ def _section_facts(status: SectionStatus, section: Section, records: Sequence[Si
         status.bytes += record.bytes or 0
         status.fullest_by_urls = _fuller(status.fullest_by_urls, record.number, urls, urls_limit)
         status.fullest_by_bytes = _fuller(status.fullest_by_bytes, record.number, record.bytes or 0, max_bytes)
-        if not is_current(record):
-            stale.append(record)
         if record.built_digest:
             status.built.add(record.number)
             status.left_out += record.left_out
@@ -221,18 +227,39 @@ def _section_facts(status: SectionStatus, section: Section, records: Sequence[Si
             status.problems += [RowProblem(record.number, *problem) for problem in record.problems[:room]]
     status.newest = _newest(record.changed_at for record in records)
     status.built_at = _newest(record.built_at for record in records)
-    status.stale_pages = len(stale)
+    if status.built_at:
+        known = manifest.section(section.label) if manifest else None
+        status.stale = dict(_stale(plan, known))
+        status.stale_since = _stale_since(plan, status.stale)
     if not status.pages and status.checked_at:
         status.currency = "empty"
     elif not status.built_at:
         # Also where nobody has asked for its rows yet: there may be any number.
         status.currency = "never built"
-    elif stale:
-        status.currency = "stale"
-        changes = [moment(record.changed_at) for record in stale if record.changed_at]
-        status.stale_since = min(changes, default=None)
     else:
-        status.currency = "current"
+        status.currency = "stale" if status.stale else "current"
+
+
+def _stale(plan: Plan, known: SectionEntry | None) -> Iterator[tuple[int, Reason]]:
+    """Yield the stale pages, and why each is; costs an aggregate over the rows of a section paged by position."""
+    check = CurrencyCheck(plan.section, fingerprint_of(plan.section))
+    for page in plan.listed:
+        reason = check.why_not_current(page.record, known)
+        if reason and reason.is_stale:
+            yield page.number, reason
+    for number in unlisted(plan, known) if known else ():
+        yield number, NO_URLS
+
+
+def _stale_since(plan: Plan, stale: dict[int, Reason]) -> datetime | None:
+    # The record of a page says when its rows changed, not when a file was lost.
+    unknown = FILE_MISSING, FILE_UNFINISHED, SECTION_CHANGED
+    changes = [
+        moment(page.record.changed_at)
+        for page in plan.pages
+        if page.record.changed_at and stale.get(page.number, FILE_MISSING) not in unknown
+    ]
+    return min(changes, default=None)
 
 
 def _last_build(status: SectionStatus, builds: Iterable[Build]) -> None:
@@ -243,23 +270,28 @@ def _last_build(status: SectionStatus, builds: Iterable[Build]) -> None:
                 return
 
 
-def _published_facts(status: SiteStatus) -> None:
-    site, sections = status.site, {section.label: section for section in status.sections}
+def _published_facts(status: SiteStatus) -> Manifest | None:
+    """Read what is published; return the manifest, or None where the storage does not give it."""
+    files = PublishedFiles(status.site.domain)
     try:
-        known = PublishedSet.open(site, get_store(), is_ours=False)
+        manifest = files.checked_manifest(status.site.base)
+        status.missing_indexes = list(files.missing_indexes())
     except SitemapError as error:
         status.storage_error = str(error)
-        return
+        return None
     except Exception as error:  # each storage has errors of its own
-        logger.warning("The published set of %s cannot be read", site.domain, exc_info=error)
+        logger.warning("The published set of %s cannot be read", status.site.domain, exc_info=error)
         status.storage_error = f"{type(error).__name__}: {error}"
-        return
-    status.unregistered = known.unregistered
-    status.missing_indexes = list(known.missing_indexes())
+        return None
+    status.unregistered = unregistered(manifest)
+    return manifest
+
+
+def _compare_with_manifest(status: SiteStatus, manifest: Manifest) -> None:
     # Where the manifest does not even know that something was built, it is the manifest that is missing.
-    status.is_manifest_lost = not known.manifest.sections and any(section.built for section in sections.values())
-    for label, section in sections.items():
-        entry = known.manifest.section(label)
+    status.is_manifest_lost = not manifest.sections and any(section.built for section in status.sections)
+    for section in status.sections:
+        entry = manifest.section(section.label)
         section.published_urls = entry.urls
         if not status.is_manifest_lost:
             section.missing_files = len(section.built - entry.pages.keys())

@@ -6,6 +6,7 @@ from django.utils import timezone
 from samples import SITE
 from sitemaps_plus.admin import panels
 from sitemaps_plus.models import Build
+from sitemaps_plus.plan.currency import ROWS_CHANGED
 from sitemaps_plus.templatetags.sitemaps_plus_admin import ago, since
 from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
 from sitemaps_plus.watch.status import SectionStatus, SiteStatus
@@ -118,7 +119,9 @@ def test_a_row_of_the_table_says_what_became_of_its_section():
     ],
 )
 def test_each_currency_has_words(currency, text):
-    assert panels.currency_text(SectionStatus(label="a", section=None, currency=currency, stale_pages=3)) == text
+    stale = dict.fromkeys((1, 2, 3), ROWS_CHANGED)
+
+    assert panels.currency_text(SectionStatus(label="a", section=None, currency=currency, stale=stale)) == text
 
 
 def test_counts_that_are_not_exact_say_so():

@@ -18,7 +18,7 @@ from databases import refusing
 from samples import DAY, Products, make_products, nth, replace_section, section_of
 from sitemaps_plus import NewsSitemap, register, registry
 from sitemaps_plus.build import build
-from sitemaps_plus.build.examination import Due, examine
+from sitemaps_plus.build.due import Due, examine
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.planner import refresh
@@ -718,9 +718,9 @@ CASES: dict[str, tuple[Callable[[BuiltSet], object], list[int], str]] = {
         "no URLs any more",
     ),
     "a file": (lambda built: _remove(built, "sitemap-products-2.xml.gz"), [2], "its file is missing"),
-    "a format": (lambda built: built.use(FORMATS=["xml"]), [1, 2, 3, 4], "its file is missing"),
-    "a hook": (lambda built: _own_hook(), [1, 2, 3, 4], "in another way now"),
-    "the manifest": (lambda built: built.manifest.unlink(), [1, 2, 3, 4], "what the manifest knew of it"),
+    "a format": (lambda built: built.use(FORMATS=["xml"]), [1, 2, 3, 4], "one of its files is missing"),
+    "a hook": (lambda built: _own_hook(), [1, 2, 3, 4], "its Sitemap class, a URL pattern"),
+    "the manifest": (lambda built: built.manifest.unlink(), [1, 2, 3, 4], "or its manifest entry"),
 }
 
 

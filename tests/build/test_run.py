@@ -16,7 +16,7 @@ from django.utils import translation
 from samples import Products, make_products, paths, replace_section, section_of, text_of
 from sitemaps_plus import NewsSitemap, register
 from sitemaps_plus.build import build
-from sitemaps_plus.build.examination import examine
+from sitemaps_plus.build.due import examine
 from sitemaps_plus.build.results import BuildResult
 from sitemaps_plus.errors import NoOrigin, PageNotFound
 from sitemaps_plus.models import Build

@@ -417,7 +417,7 @@ def test_an_index_says_when_the_section_was_asked_that_was_asked_first(clock):
 
 @pytest.mark.django_db
 def test_a_page_that_is_not_there_is_neither_rendered_nor_read(rendered, monkeypatch):
-    monkeypatch.setattr("sitemaps_plus.serve.live.get_store", lambda: pytest.fail("a file was read"))
+    monkeypatch.setattr("sitemaps_plus.stores.published.get_store", lambda: pytest.fail("a file was read"))
     ProductFactory.bulk(1)
     with pytest.raises(PageNotFound):
         look(replace(WANTED, number=2))

@@ -99,7 +99,7 @@ WRONG: dict[str, tuple[str, Any]] = {
     "format": ("format", 2),
     "origin": ("origin", None),
     "sections": ("sections", []),
-    "fingerprint": ("sections/products/fingerprint", 5),
+    "rows": ("sections/products/fingerprint", 5),
     "base": ("sections/products/base", None),
     "pages": ("sections/products/pages", [1]),
     "number": ("sections/products/pages", {"one": {}}),

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, DjangoHelpFormatter
 
-from sitemaps_plus.build.examination import Due, examine
+from sitemaps_plus.build.due import Due, examine
 from sitemaps_plus.build.results import LOCKED, BuildResult, SectionResult
 from sitemaps_plus.build.run import build
 from sitemaps_plus.conf import get_settings

@@ -1,0 +1,89 @@
+"""Compare the built file of a page with what rendering would give, as far as that is known without rendering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sitemaps_plus.declare.registry import registry
+from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.plan.pages import Plan
+from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.stores.manifest import Manifest, SectionEntry
+
+
+class Reason(NamedTuple):
+    """Why the built file of a page is not, or may not be, what rendering would give."""
+
+    text: str
+    is_stale: bool = True
+    """False where the file may still be what rendering would give."""
+
+
+NEVER_BUILT = Reason("it was never built")
+FILE_MISSING = Reason("its file is missing, or its manifest entry")
+FILE_UNFINISHED = Reason("one of its files is missing, or was not finished")
+ORIGIN_CHANGED = Reason("its origin or URL prefix changed")
+ROWS_CHANGED = Reason("its rows changed")
+SECTION_CHANGED = Reason("rows of the section changed")
+RECIPE_CHANGED = Reason("its Sitemap class, a URL pattern, a template or a setting changed")
+NO_URLS = Reason("it has no URLs any more")
+UNDECIDED = Reason("only rendering tells whether it changed", is_stale=False)
+
+STALE = (
+    *(NEVER_BUILT, FILE_MISSING, FILE_UNFINISHED, ORIGIN_CHANGED),
+    *(ROWS_CHANGED, SECTION_CHANGED, RECIPE_CHANGED, NO_URLS),
+)
+"""The reasons for which a build, the status page, views and the search call a built file stale."""
+
+
+class CurrencyCheck:
+    """The one answer to whether built files of a section are current.
+
+    `fingerprint` is what `fingerprint_of` says of the section now; only pages by position need it.
+    """
+
+    def __init__(self, section: Section, fingerprint: str = "") -> None:
+        self.section = section
+        self.fingerprint = fingerprint
+        # Once for all pages: computing them takes longer than all comparisons.
+        self._recipe, self._base = section.recipe, section.base
+
+    def why_not_current(self, record: SitemapPage, known: SectionEntry | None) -> Reason | None:
+        """Return why the built file of a page is not current, or None where it is.
+
+        `known` is the manifest entry of the section; None where nobody has read the manifest, so that only the database
+        is asked.
+        """
+        is_by_position = self.section.paged_by == "position"
+        page = known.pages.get(record.number) if known else None
+        if not record.built_digest:
+            return NEVER_BUILT
+        if known and page is None:
+            return FILE_MISSING
+        if page and not page.formats:
+            return FILE_UNFINISHED
+        if record.origin != self._base:
+            return ORIGIN_CHANGED
+        if not record.digest or record.digest != record.built_digest or (page and page.digest != record.digest):
+            return ROWS_CHANGED
+        if is_by_position and known and self.fingerprint and self.fingerprint != known.fingerprint:
+            return SECTION_CHANGED
+        if record.recipe != self._recipe or record.urls is None:
+            return RECIPE_CHANGED
+        # A window moves with the clock. Other pages by position keep their digest when a row changes: the section's
+        # fingerprint tells that, if it has one, against that of the manifest.
+        if self.section.is_windowed or (is_by_position and not (known and self.fingerprint)):
+            return UNDECIDED
+        return None
+
+
+def unlisted(plan: Plan, known: SectionEntry) -> Iterator[int]:
+    """Yield the published pages that the plan no longer lists: they are stale because they have `NO_URLS`."""
+    listed = {page.number for page in plan.listed}
+    return (number for number in known.pages if number not in listed)
+
+
+def unregistered(manifest: Manifest) -> dict[str, int]:
+    """Return the published sections that are no longer registered, and how many URLs each has."""
+    return {label: section.urls for label, section in manifest.sections.items() if label not in registry}

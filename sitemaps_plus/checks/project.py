@@ -20,6 +20,7 @@ from sitemaps_plus.protocol.addresses import Origin, normalize
 from sitemaps_plus.protocol.codes import check_hreflang
 from sitemaps_plus.protocol.entries import PROFILES
 from sitemaps_plus.protocol.names import FORMATS, index_file
+from sitemaps_plus.stores.files import get_store
 
 _ANY_ORIGIN = Origin(scheme="https", host="example.com")
 _DAYS = range(1, 3651)
@@ -193,6 +194,26 @@ def check_storage(**_kwargs: Any) -> list[CheckMessage]:
             f'SITEMAPS_PLUS["STORAGE"] is {alias!r}, which STORAGES does not define.',
             hint=f'Add STORAGES[{alias!r}] = {{"BACKEND": ...}} or choose one of {", ".join(settings.STORAGES)}.',
             id="sitemaps_plus.E006",
+        )
+    ]
+
+
+@register(Tags.files)
+def check_storage_overwrites(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.W023: the storage can replace a file by a newer one."""
+    try:
+        store = get_store()
+        if store.can_replace():
+            return []
+    except Exception:  # each storage has errors of its own, and a build reports them
+        return []
+    return [
+        Warning(
+            f"The storage of built files, {type(store.storage).__name__}, cannot overwrite a file: only the first "
+            "build would succeed.",
+            hint='Let SITEMAPS_PLUS["STORAGE"] name a FileSystemStorage, or a storage with an option to overwrite, '
+            "such as S3 (file_overwrite) or Azure (overwrite_files). Without builds this does not matter.",
+            id="sitemaps_plus.W023",
         )
     ]
 

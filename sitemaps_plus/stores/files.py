@@ -7,18 +7,20 @@ import os
 import re
 import tempfile
 from contextlib import suppress
+from copy import copy
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.core.files.base import ContentFile
-from django.core.files.storage import FileSystemStorage, Storage, default_storage, storages
+from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storage, default_storage, storages
 
 from sitemaps_plus.conf import get_settings
 
 # Nothing else in the directory that begins with a dot is ours: a web server may read .htaccess there.
 _TEMPORARY = re.compile(r"\.sitemap.*\.[a-z0-9_]{8}")
 
-_ASIDE = ".new"
+_PROBE = "sitemap.xml"
 
 
 class FileStore:
@@ -29,10 +31,9 @@ class FileStore:
         self.prefix = prefix
 
     def publish(self, name: str, data: bytes) -> None:
-        """Make `data` the content of `name`; on a file system in one step that survives a crash.
+        """Make `data` the content of `name`: on a file system in one step that survives a crash.
 
-        A storage that can neither overwrite nor rename has no file of that name for as long as it takes to save
-        one; `read` finds the data all the same.
+        Any other storage has to overwrite; raise OSError where it gives the file another name.
         """
         name = self.prefix + name
         if isinstance(self.storage, FileSystemStorage):
@@ -42,13 +43,7 @@ class FileStore:
 
     def read(self, name: str) -> bytes | None:
         """Return the content of `name`, or None where there is no such file."""
-        name = self.prefix + name
-        data = _read(self.storage, name)
-        if data is None and _has_aside(self.storage, name):
-            # It is being replaced; if it is not aside any more, that is over.
-            data = _read(self.storage, name + _ASIDE)
-            return _read(self.storage, name) if data is None else data
-        return data
+        return _read(self.storage, self.prefix + name)
 
     def holds(self, name: str, data: bytes) -> bool:
         """Return whether the content of `name` is known to be exactly `data`; what cannot be read is not."""
@@ -56,6 +51,14 @@ class FileStore:
             return _read(self.storage, self.prefix + name) == data
         except Exception:  # each storage has errors of its own
             return False
+
+    def can_replace(self) -> bool:
+        """Return whether a file can take the name of another one; ask nothing of a server."""
+        if isinstance(self.storage, FileSystemStorage | InMemoryStorage):
+            return True
+        probe: Any = copy(self.storage)
+        probe.exists = lambda name: name == _PROBE
+        return bool(probe.get_available_name(_PROBE) == _PROBE)
 
     def has(self, name: str) -> bool:
         """Return whether there is such a file."""
@@ -69,26 +72,20 @@ class FileStore:
         names = self._names(directory)
         if names is None:
             return None
-        return {name for name in names if not name.startswith(".") and not name.endswith(_ASIDE)}
+        return {name for name in names if not name.startswith(".")}
 
     def remove(self, name: str) -> None:
         """Take `name` away, if there is such a file."""
         if self.has(name):
             self.storage.delete(self.prefix + name)
-        if _has_aside(self.storage, self.prefix + name):
-            # What a killed write has left would come back as the file.
-            self.storage.delete(self.prefix + name + _ASIDE)
 
     def sweep(self, directory: str) -> None:
-        """Complete or remove what killed writes have left in a directory, where nobody else writes to it."""
-        names = self._names(directory) or set()
-        for name in sorted(names):
-            path = f"{self.prefix}{directory}/{name}"
-            if isinstance(self.storage, FileSystemStorage):
-                if _TEMPORARY.fullmatch(name):
-                    self.storage.delete(path)
-            elif name.endswith(_ASIDE) and not _can_replace(self.storage, path):
-                _complete(self.storage, path.removesuffix(_ASIDE))
+        """Remove what killed writes have left in a directory, where nobody else writes to it."""
+        if not isinstance(self.storage, FileSystemStorage):
+            return
+        for name in sorted(self._names(directory) or ()):
+            if _TEMPORARY.fullmatch(name):
+                self.storage.delete(f"{self.prefix}{directory}/{name}")
 
     def where(self, name: str) -> str:
         """Return where `name` can be found, for people."""
@@ -185,49 +182,10 @@ def _sync_directory(path: Path) -> None:
 
 
 def _save(storage: Storage, name: str, data: bytes) -> None:
-    if _can_replace(storage, name):
-        _save_as(storage, name, data)
-        return
-    # What it has goes only when it has taken the new data. The moment without a file cannot be made shorter: to write
-    # into the old one would show half a file, which a crawler may take for the whole, and nothing else can be renamed.
-    aside = name + _ASIDE
-    if storage.exists(aside):
-        # Of an attempt that broke off.
-        storage.delete(aside)
-    _save_as(storage, aside, data)
-    storage.delete(name)
-    _save_as(storage, name, data)
-    storage.delete(aside)
-
-
-def _can_replace(storage: Storage, name: str) -> bool:
-    """Return whether the storage takes data under that name; another one would be its choice if it cannot overwrite."""
-    return storage.get_available_name(name) == name
-
-
-def _has_aside(storage: Storage, name: str) -> bool:
-    """Return whether there is a copy that a storage needs which cannot overwrite; others are not even asked for it."""
-    return not isinstance(storage, FileSystemStorage) and not _can_replace(storage, name + _ASIDE)
-
-
-def _complete(storage: Storage, name: str) -> None:
-    """Bring to an end what `_save` has begun, or take it back."""
-    aside = name + _ASIDE
-    there, data = _read(storage, name), _read(storage, aside)
-    if data is None:
-        return
-    # The old file is deleted when the copy is whole. If there is one, it is the old one, before the copy was whole, or
-    # the beginning of the new one, which was being saved.
-    if there is None:
-        _save_as(storage, name, data)
-    elif len(there) < len(data) and data.startswith(there):
+    if isinstance(storage, InMemoryStorage) and storage.get_available_name(name) != name:
+        # It cannot overwrite, and does not outlive its process anyway.
         storage.delete(name)
-        _save_as(storage, name, data)
-    storage.delete(aside)
-
-
-def _save_as(storage: Storage, name: str, data: bytes) -> None:
     saved = storage.save(name, ContentFile(data))
     if saved != name:
         storage.delete(saved)
-        raise OSError(f"The storage kept {saved!r} in place of {name!r}; set STORAGE to one that keeps names.")
+        raise OSError(f"The storage kept {saved!r} in place of {name!r}; set STORAGE to one that overwrites files.")

@@ -3,6 +3,7 @@ import datetime
 import pytest
 from django.contrib import sitemaps as contrib
 from django.core.checks import Error, run_checks
+from django.core.files.storage import Storage
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.urls import include, path, re_path, set_script_prefix
@@ -264,6 +265,22 @@ def test_e006_the_default_may_be_missing(settings):
     settings.SITEMAPS_PLUS = {"STORAGE": "sitemaps"}
 
     assert said() == []
+
+
+class Ftp(Storage):
+    """A storage that cannot overwrite, and that a check must not ask for anything."""
+
+    def exists(self, name):
+        raise AssertionError(f"the server is asked for {name}")
+
+
+def test_w023_a_storage_overwrites(settings):
+    settings.STORAGES = {**settings.STORAGES, "sitemaps": {"BACKEND": f"{__name__}.Ftp"}}
+
+    id, text = the_one()
+
+    assert id == "W023"
+    assert "Ftp, cannot overwrite" in text
 
 
 @pytest.mark.parametrize("limit", [0, -1, 50_001, "100", 1000.0, True, None], ids=str)

@@ -380,9 +380,9 @@ def said_by_admin() -> dict[int, bool]:
     client.force_login(user)
     (site,) = get_sites()
     address = f"/admin/sitemaps_plus/sitemappage/{site.id}/section/"
-    states = {row.record.number: row.state for row in client.get(address).context["pages"]}
+    states = {row.record.number: row.currency for row in client.get(address).context["pages"]}
     for number, state in states.items():
-        assert client.get(f"{address}{number}/").context["row"].state == state
+        assert client.get(f"{address}{number}/").context["row"].currency == state
     assert set(states.values()) <= {"current", "stale", "never built"}
     return {number: state != "current" for number, state in states.items()}
 

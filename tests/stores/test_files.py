@@ -6,12 +6,11 @@ import signal
 import stat
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.base import ContentFile, File
+from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage, InMemoryStorage, InvalidStorageError, Storage
 
 from sitemaps_plus.errors import MissingExtra
@@ -318,117 +317,6 @@ def test_what_others_have_put_there_is_not_swept(tmp_path: Path, name: str) -> N
     assert file_names(tmp_path) == [f"example.com/{name}"]
 
 
-class Killed(BaseException):
-    """Ends a test's process, as far as the storage can see."""
-
-
-class Mortal(InMemoryStorage):
-    """A storage that cannot overwrite, and whose user is killed before, in or after one of its operations."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.left: int | None = None
-
-    def _step(self) -> None:
-        if self.left is not None:
-            self.left -= 1
-            if self.left < 0:
-                self.left = None
-                raise Killed
-
-    def _save(self, name: str, content: File) -> str:
-        self._step()
-        data = content.read()
-        if data:
-            super()._save(name, ContentFile(data[: len(data) // 2]))
-            self._step()
-            super().delete(name)
-        return super()._save(name, ContentFile(data))
-
-    def delete(self, name: str) -> None:
-        self._step()
-        super().delete(name)
-
-
-NEW = b"the new file, longer than the old one"
-
-
-# As many as there are, and one more that is not reached.
-@pytest.mark.parametrize("before", [None, b"the old file"])
-@pytest.mark.parametrize("steps_done", range(7))
-def test_wherever_a_write_to_a_storage_that_cannot_overwrite_breaks_off_a_whole_file_is_left(
-    before: bytes | None, steps_done: int
-) -> None:
-    storage = Mortal()
-    store = FileStore(storage)
-    if before is not None:
-        store.publish(NAME, before)
-    storage.left = steps_done
-    with suppress(Killed):
-        store.publish(NAME, NEW)
-    was_killed, storage.left = storage.left is None, None
-
-    store.sweep("example.com")
-
-    # A first file that was half saved can be told from a whole one by its content alone.
-    assert store.read(NAME) in ((before, NEW) if before else (None, NEW, NEW[: len(NEW) // 2]))
-    assert was_killed is (steps_done < (6 if before else 2))
-    left = store._names("example.com")
-    assert left <= {"sitemap-products-1.xml.gz"}
-    store.publish(NAME, NEW)
-    assert store.read(NAME) == NEW
-    assert store._names("example.com") == {"sitemap-products-1.xml.gz"}
-
-
-@pytest.mark.parametrize("steps_done", range(6))
-def test_whoever_reads_while_a_storage_that_cannot_overwrite_has_no_file_gets_the_copy(steps_done: int) -> None:
-    storage = Mortal()
-    store = FileStore(storage)
-    store.publish(NAME, b"the old file")
-    storage.left = steps_done
-
-    with pytest.raises(Killed):
-        store.publish(NAME, NEW)
-
-    # Half saved, at the fourth step, is what the storage shows of the file while it takes it.
-    assert store.read(NAME) == (b"the old file" if steps_done < 3 else NEW[: len(NEW) // 2] if steps_done == 4 else NEW)
-    assert store.list("example.com") <= {"sitemap-products-1.xml.gz"}
-
-
-def test_a_reader_that_comes_between_gets_the_file_that_has_been_completed_meanwhile() -> None:
-    class Slow(InMemoryStorage):
-        def _open(self, name: str, mode: str = "rb") -> File:
-            if not self.exists(NAME):
-                # The writer goes on between the two questions of the reader.
-                self.save(NAME, ContentFile(b"new"))
-                self.delete(f"{NAME}.new")
-                raise FileNotFoundError(name)
-            return super()._open(name, mode)
-
-        def get_available_name(self, name: str, max_length: int | None = None) -> str:
-            return f"{name}_1" if name.endswith(".new") else super().get_available_name(name, max_length)
-
-    storage = Slow()
-    storage.save("example.com/x", ContentFile(b""))
-
-    assert FileStore(storage).read(NAME) == b"new"
-
-
-def test_what_is_removed_does_not_come_back() -> None:
-    storage = Mortal()
-    store = FileStore(storage)
-    store.publish(NAME, b"the old file")
-    storage.left = 3
-    with pytest.raises(Killed):
-        store.publish(NAME, NEW)
-
-    store.remove(NAME)
-    store.sweep("example.com")
-
-    assert store.read(NAME) is None
-    assert store.list("example.com") == set()
-
-
 def test_the_names_in_a_directory_are_listed(storage: Storage) -> None:
     store = FileStore(storage, "sitemaps/")
     for name in (NAME, "example.com/sitemap.xml", "example.com/deeper/sitemap.xml", "example.org/sitemap.xml"):
@@ -491,34 +379,35 @@ def test_the_error_of_a_storage_counts_only_for_a_file_that_is_there() -> None:
     assert store.read("example.com/other") is None
 
 
-def test_a_storage_that_cannot_overwrite_keeps_the_old_file_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = InMemoryStorage()
-    store = FileStore(storage)
-    store.publish(NAME, b"old")
-    monkeypatch.setattr(storage, "_save", no_space)
+class Refusing(InMemoryStorage):
+    """A storage that cannot overwrite, as that of an FTP server."""
 
-    with pytest.raises(OSError, match="No space left"):
+    def delete(self, name: str) -> None:
+        assert name != NAME, "the only file is deleted"
+        super().delete(name)
+
+
+def test_a_storage_that_cannot_overwrite_is_refused_and_keeps_the_old_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sitemaps_plus.stores.files.InMemoryStorage", FileSystemStorage)
+    store = FileStore(Refusing())
+    store.publish(NAME, b"old")
+
+    with pytest.raises(OSError, match=r"set STORAGE to one that overwrites"):
         store.publish(NAME, b"new")
 
     assert store.read(NAME) == b"old"
+    assert store.list("example.com") == {"sitemap-products-1.xml.gz"}
+    assert not store.can_replace()
 
 
-def test_what_an_attempt_left_behind_is_no_hindrance() -> None:
-    storage = InMemoryStorage()
-    store = FileStore(storage)
-    for name in (NAME, f"{NAME}.new"):
-        store.publish(name, b"old")
-
-    store.publish(NAME, b"new")
-
-    assert store.read(NAME) == b"new"
-    assert storage.listdir("example.com")[1] == ["sitemap-products-1.xml.gz"]
+def test_storages_that_can_replace_a_file_are_known(storage: Storage) -> None:
+    assert FileStore(storage).can_replace()
 
 
 def test_a_storage_that_changes_names_is_refused_and_keeps_nothing() -> None:
     storage = Renaming()
 
-    with pytest.raises(OSError, match=r"set STORAGE to one that keeps names"):
+    with pytest.raises(OSError, match=r"set STORAGE to one that overwrites"):
         FileStore(storage).publish(NAME, b"data")
 
     assert storage.listdir("example.com")[1] == []

@@ -23,7 +23,7 @@ from sitemaps_plus import NewsSitemap, Sitemap, register, signals
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageEmpty, StrictError
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.protocol.reports import KEPT, Problem, Report
+from sitemaps_plus.protocol.reports import PROBLEMS_PER_REPORT, Problem, Report
 from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.signals import entry_left_out, page_rendered, published
 from testapp.models import Article, Product
@@ -122,15 +122,15 @@ def test_each_row_left_out_of_a_build_is_told(listen: Listener) -> None:
 @database
 def test_every_row_is_told_however_many_are_kept(listen: Listener) -> None:
     sitemap = type("NoneOf", (Products,), {"location": lambda self, item: None, "limit": 1000})
-    make_products(KEPT + 50)
+    make_products(PROBLEMS_PER_REPORT + 50)
     heard = listen.to(entry_left_out)
 
     with pytest.raises(PageEmpty) as caught:
         render_page(section_of(sitemap), 1)
 
-    assert len(heard) == KEPT + 50
-    assert len({one["key"] for one in heard}) == KEPT + 50
-    assert len(caught.value.report.problems) == KEPT
+    assert len(heard) == PROBLEMS_PER_REPORT + 50
+    assert len({one["key"] for one in heard}) == PROBLEMS_PER_REPORT + 50
+    assert len(caught.value.report.problems) == PROBLEMS_PER_REPORT
 
 
 @database

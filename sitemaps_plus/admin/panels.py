@@ -17,14 +17,12 @@ from sitemaps_plus.admin.charts import Chart
 from sitemaps_plus.admin.links import MakeUrl, ObjectUrl
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, PROBLEMS_SHOWN, Problem
 from sitemaps_plus.serve.crawlers import CrawlerSummary
 from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
-from sitemaps_plus.watch.status import SHOWN_PROBLEMS, Fullest, SectionStatus
+from sitemaps_plus.watch.status import Fullest, SectionStatus
 
 _PROGRESS = re.compile(r"(?P<done>[\d,]+) / (?P<known>[\d,]+)$")
-
-_NAMED = 5
-"""Rows left out of a section that the page of all sites shows."""
 
 
 class Bar(NamedTuple):
@@ -247,24 +245,26 @@ def site_panel(
     return SitePanel(
         overview=overview,
         rows=rows,
-        left_out=[row for one in status.sections for row in left_out_rows(one, object_url, most=_NAMED)],
+        left_out=[row for one in status.sections for row in left_out_rows(one, object_url, most=PROBLEMS_PER_SECTION)],
         charts=_site_charts(status.builds, f"site-{status.site.id}"),
         visits=(visits or {}).get("", ()),
         is_starting=is_starting,
     )
 
 
-def left_out_rows(status: SectionStatus, object_url: ObjectUrl, *, most: int = SHOWN_PROBLEMS) -> Iterator[LeftOut]:
+def left_out_rows(status: SectionStatus, object_url: ObjectUrl, *, most: int = PROBLEMS_SHOWN) -> Iterator[LeftOut]:
     """Yield the rows of a section that are left out, or listed without a part."""
-    for one in status.problems[:most]:
-        url = object_url(status.section, one.key)
-        yield LeftOut(status.label, one.page, one.key, url, one.hook, one.reason)
+    for number, problem in status.problems[:most]:
+        url = object_url(status.section, problem.key)
+        yield LeftOut(status.label, number, problem.key, url, problem.hook, problem.reason)
 
 
 def problems_of(record: SitemapPage, section: Section | None, object_url: ObjectUrl) -> Iterator[LeftOut]:
     """Yield the rows of a page that are left out, or listed without a part."""
-    for key, hook, _code, reason in record.problems:
-        yield LeftOut(record.label, record.number, key, object_url(section, key), hook, reason)
+    for values in record.problems:
+        problem = Problem.from_list(record.label, values)
+        url = object_url(section, problem.key)
+        yield LeftOut(record.label, record.number, problem.key, url, problem.hook, problem.reason)
 
 
 def page_rows(

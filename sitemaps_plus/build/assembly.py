@@ -10,10 +10,8 @@ from sitemaps_plus.build.executors.workers import Outcome
 from sitemaps_plus.errors import PageFull
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import record_rendering
-from sitemaps_plus.protocol.reports import KEPT, Report
+from sitemaps_plus.protocol.reports import PROBLEMS_PER_BUILD, Report
 from sitemaps_plus.render.pages import MOST_SPLITS, does_not_fit, split_page
-
-_MOST_PROBLEMS = 100 * KEPT
 
 
 class Assembly:
@@ -101,7 +99,7 @@ class Assembly:
     def _keep(self, page: Page, outcome: Outcome) -> None:
         self._rendered[page.number], self.outcomes[page.number] = page, outcome
         self._problems += len(outcome.report.problems)
-        if self._problems > _MOST_PROBLEMS:
+        if self._problems > PROBLEMS_PER_BUILD:
             # The result shows the first few, and pages come nearly in their order.
             outcome.report.problems.clear()
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, Report
 
 LOCKED = 75
 """Exit status where another build holds the lease: EX_TEMPFAIL of sysexits.h, try again later."""
-
-KEPT = 5
-"""Problems of a section that are kept in the history."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,7 +83,10 @@ class BuildResult:
             for name in ("pages", "rendered", "skipped", "written", "urls", "bytes", "left_out")
         }
         kept = [
-            {**section.as_json(), "problems": [problem[1:] for problem in section.report.problems[:KEPT]]}
+            {
+                **section.as_json(),
+                "problems": [problem.as_list() for problem in section.report.problems[:PROBLEMS_PER_SECTION]],
+            }
             for section in sections
         ]
         return {**counts, "sections": kept}

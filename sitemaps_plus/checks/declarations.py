@@ -20,7 +20,7 @@ from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
 from sitemaps_plus.plan.keys import Key
 from sitemaps_plus.protocol.dates import format_date
-from sitemaps_plus.protocol.entries import MAX_URLS
+from sitemaps_plus.protocol.limits import MAX_URLS
 from sitemaps_plus.values.base import Value
 from sitemaps_plus.values.extensions import MEDIA
 

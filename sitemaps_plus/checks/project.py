@@ -18,7 +18,7 @@ from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.protocol.addresses import Origin, normalize
 from sitemaps_plus.protocol.codes import check_hreflang
-from sitemaps_plus.protocol.entries import PROFILES
+from sitemaps_plus.protocol.limits import PROFILES
 from sitemaps_plus.protocol.names import FORMATS, index_file
 from sitemaps_plus.stores.files import get_store
 

@@ -25,13 +25,10 @@ from sitemaps_plus.plan.pages import Page, Plan, active, make_plan, numbered
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.validators import Measure, measure, moment
 from sitemaps_plus.protocol import dates
-from sitemaps_plus.protocol.entries import MAX_URLS
-from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.limits import MAX_URLS
+from sitemaps_plus.protocol.reports import PROBLEMS_PER_PAGE, Report
 
 logger = logging.getLogger("sitemaps_plus")
-
-KEPT_PROBLEMS = 10
-"""Problems that are kept of a page; all are counted."""
 
 
 def refresh(
@@ -103,7 +100,7 @@ def record_publishing(page: Page, digest: str, built_at: datetime, report: Repor
         "built_at": built_at,
         "left_out": report.left_out,
         "dropped": report.dropped,
-        "problems": [problem[1:] for problem in report.problems[:KEPT_PROBLEMS]],
+        "problems": [problem.as_list() for problem in report.problems[:PROBLEMS_PER_PAGE]],
     }
     with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
         SitemapPage.objects.filter(pk=page.record.pk).update(**changes)

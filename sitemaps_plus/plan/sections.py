@@ -27,7 +27,7 @@ from sitemaps_plus.plan.keys import Key
 from sitemaps_plus.plan.overrides import PAGE, override_digest
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
-from sitemaps_plus.protocol.entries import PROFILES, Profile
+from sitemaps_plus.protocol.limits import PROFILES, Profile
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.values.extensions import MAX_NEWS, MEDIA
 from sitemaps_plus.values.fields import Expression

@@ -8,10 +8,8 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import quote, unquote_to_bytes
 
 from sitemaps_plus.errors import InvalidEntry, MissingExtra, shown
+from sitemaps_plus.protocol.limits import MAX_LOC
 from sitemaps_plus.protocol.text import Warn, ignore
-
-MAX_LOC = 2047
-"""Most characters of a URL: sitemaps.org wants fewer than 2,048, counted after encoding."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # RFC 3986: unreserved, sub-delims and : @ / ? (what a path with its query may hold unencoded).

@@ -63,6 +63,11 @@ def as_datetime(value: object, *, tz: tzinfo) -> datetime:
     raise InvalidEntry("E-DATE", said)
 
 
+def parse_w3c(text: str) -> date:
+    """Return the date or datetime that `format_date` has written as `text`."""
+    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
+
+
 def newest(values: Iterable[date | datetime | None], *, tz: tzinfo) -> datetime | None:
     """Return the latest of `values` as an aware datetime (see `as_datetime`), or None if there is none."""
     moments = (as_datetime(value, tz=tz) for value in values if value is not None)

@@ -5,40 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, tzinfo
+from datetime import datetime, tzinfo
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sitemaps_plus.errors import InvalidEntry, shown
-from sitemaps_plus.protocol.addresses import MAX_LOC, Scope, check_scope, normalize
+from sitemaps_plus.protocol.addresses import Scope, check_scope, normalize
 from sitemaps_plus.protocol.codes import check_hreflang
-from sitemaps_plus.protocol.dates import as_datetime, format_date
+from sitemaps_plus.protocol.dates import as_datetime, format_date, parse_w3c
+from sitemaps_plus.protocol.limits import PROFILES, Profile
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.text import check_changefreq, format_priority
-
-MAX_URLS = 50_000
-"""URLs in one page and pages in one index (sitemaps.org, "Sitemap index files")."""
-
-MAX_BYTES = 52_428_800
-"""Uncompressed bytes of one page or index (sitemaps.org)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """The limits of a search engine, where they are narrower than the protocol's."""
-
-    max_urls: int = MAX_URLS
-    max_bytes: int = MAX_BYTES
-    max_loc: int = MAX_LOC
-    date_only: bool = False
-
-
-PROFILES = {
-    "default": Profile(),
-    "yandex": Profile(max_loc=1024),
-    "baidu": Profile(max_bytes=10_485_760, max_loc=256, date_only=True),
-    "naver": Profile(max_urls=49_999, max_bytes=10_485_759),
-}
 
 
 class Link(NamedTuple):
@@ -187,7 +164,7 @@ class Cleaner:
             ),
         )
         if text is not None:
-            self.newest.see(_from_text(text) if isinstance(value, str) else value, self.tz)
+            self.newest.see(parse_w3c(text) if isinstance(value, str) else value, self.tz)
         return text
 
     def changefreq(self, key: object, value: object) -> str | None:
@@ -204,7 +181,3 @@ class Cleaner:
         except Exception as error:  # a value of any type may come from a hook
             self.report.drop(key, hook, error)
             return None
-
-
-def _from_text(text: str) -> date:
-    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)

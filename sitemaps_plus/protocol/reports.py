@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from sitemaps_plus.errors import InvalidEntry, StrictError
 
 logger = logging.getLogger("sitemaps_plus")
 
-KEPT = 100
-"""Problems a report holds with their texts; further ones are only counted."""
+PROBLEMS_PER_REPORT = 100
+"""Problems that a report keeps; it counts the others."""
+
+PROBLEMS_PER_BUILD = 10_000
+"""Problems of a section that a build keeps in memory."""
+
+PROBLEMS_PER_PAGE = 10
+"""Problems that are stored with the record of a page."""
+
+PROBLEMS_PER_SECTION = 5
+"""Problems of a section in a list of sections: the history of builds, ``build_sitemaps``, the status of all sites."""
+
+PROBLEMS_SHOWN = 20
+"""Problems on the status page of a section."""
 
 _LONGEST_KEY = 200
 _LONGEST_REASON = 500
@@ -25,6 +37,15 @@ class Problem(NamedTuple):
     hook: str
     code: str
     reason: str
+
+    def as_list(self) -> list[str]:
+        """Return what the database stores: key, hook, code and reason."""
+        return list(self[1:])
+
+    @classmethod
+    def from_list(cls, label: str, values: Sequence[str]) -> Problem:
+        """Return the problem of a section that `as_list` gave."""
+        return cls(label, *values)
 
 
 class Report:
@@ -73,7 +94,7 @@ class Report:
         self.dropped += other.dropped
         self.warned += other.warned
         self.raised += other.raised
-        self.problems += other.problems[: KEPT - len(self.problems)]
+        self.problems += other.problems[: PROBLEMS_PER_REPORT - len(self.problems)]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process gets: who listens stays in this one."""
@@ -89,7 +110,7 @@ class Report:
         return Problem(self.label, _one_line(key, _LONGEST_KEY), hook, code, _one_line(reason, _LONGEST_REASON))
 
     def _add(self, problem: Problem, what: str) -> None:
-        if len(self.problems) < KEPT:
+        if len(self.problems) < PROBLEMS_PER_REPORT:
             self.problems.append(problem)
         if (problem.hook, problem.code) not in self._logged:
             self._logged.add((problem.hook, problem.code))

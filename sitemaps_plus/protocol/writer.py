@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sitemaps_plus.errors import InvalidEntry, PageFull, TooManyPages
-from sitemaps_plus.protocol.entries import MAX_BYTES, MAX_URLS, Block, Entry, Group, Link
+from sitemaps_plus.protocol.entries import Block, Entry, Group, Link
+from sitemaps_plus.protocol.limits import MAX_BYTES, MAX_URLS, Limits
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.text import escape
 
@@ -24,15 +25,6 @@ class IndexItem(NamedTuple):
 
     loc: str
     lastmod: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much a page may hold, and how much of that a page is left with when it is split."""
-
-    urls: int = MAX_URLS
-    bytes: int = MAX_BYTES
-    bytes_to_fill: int = MAX_BYTES
 
 
 @dataclass(slots=True, kw_only=True)

@@ -9,9 +9,11 @@ from typing import Any
 
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.plan.overrides import described
-from sitemaps_plus.protocol.entries import MAX_BYTES, MAX_URLS, Cleaner, Entry, Group
+from sitemaps_plus.protocol.dates import parse_w3c
+from sitemaps_plus.protocol.entries import Cleaner, Entry, Group
+from sitemaps_plus.protocol.limits import MAX_BYTES, MAX_URLS, Limits
 from sitemaps_plus.protocol.reports import Report, Silence
-from sitemaps_plus.protocol.writer import IndexItem, Limits, Tally, page_full, too_many_pages, without_repeats
+from sitemaps_plus.protocol.writer import IndexItem, Tally, page_full, too_many_pages, without_repeats
 
 _Render = Callable[[Sequence[Group]], bytes]
 
@@ -74,7 +76,7 @@ def write_with_template(
 
 def index_with_template(items: Sequence[IndexItem], template: Any) -> bytes:
     """Return the index that `template` makes of `items`; raise TooManyPages as the writer does."""
-    sitemaps = [SitemapIndexItem(item.loc, _moment(item.lastmod)) for item in items]
+    sitemaps = [SitemapIndexItem(item.loc, _lastmod(item.lastmod)) for item in items]
     document = _rendered(template, {"sitemaps": sitemaps}, "an index")
     if len(items) > MAX_URLS or len(document) > MAX_BYTES:
         raise too_many_pages()
@@ -130,7 +132,7 @@ def _url(entry: Entry, cleaner: Cleaner) -> Url:
     values = {
         **(entry.given or {}),
         "location": entry.loc,
-        "lastmod": _moment(entry.lastmod),
+        "lastmod": _lastmod(entry.lastmod),
         "changefreq": entry.changefreq or "",
         "priority": entry.priority or "",
         "alternates": [{"location": link.href, "lang_code": link.hreflang} for link in entry.links],
@@ -138,10 +140,8 @@ def _url(entry: Entry, cleaner: Cleaner) -> Url:
     return Url(values, cleaner)
 
 
-def _moment(text: str | None) -> date | datetime | None:
-    if not text:
-        return None
-    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
+def _lastmod(text: str | None) -> date | None:
+    return parse_w3c(text) if text else None
 
 
 def _rendered(template: Any, context: dict[str, Any], what: str) -> bytes:

@@ -26,10 +26,11 @@ from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Scope
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import Cleaner
+from sitemaps_plus.protocol.limits import Limits
 from sitemaps_plus.protocol.names import index_file, page_file
 from sitemaps_plus.protocol.reports import Problem, Report
 from sitemaps_plus.protocol.shapes import Sampler
-from sitemaps_plus.protocol.writer import IndexItem, Limits, Tally, write_index, write_text, write_urlset
+from sitemaps_plus.protocol.writer import IndexItem, Tally, write_index, write_text, write_urlset
 from sitemaps_plus.render import object_path, row_path
 from sitemaps_plus.render.own_template import index_with_template, write_with_template
 from sitemaps_plus.signals import entry_left_out, page_rendered

@@ -27,7 +27,8 @@ from sitemaps_plus.plan.overrides import INDEX, PAGE, is_shipped
 from sitemaps_plus.plan.sites import parse_origin
 from sitemaps_plus.protocol.addresses import Origin, Scope, normalize
 from sitemaps_plus.protocol.dates import as_datetime, format_date
-from sitemaps_plus.protocol.entries import MAX_URLS, Cleaner, Group
+from sitemaps_plus.protocol.entries import Cleaner, Group
+from sitemaps_plus.protocol.limits import MAX_URLS
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.writer import IndexItem, Tally, write_index, write_urlset
 from sitemaps_plus.render.own_template import SitemapIndexItem

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from sitemaps_plus.errors import InvalidDocument
 from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.protocol.entries import MAX_BYTES, MAX_URLS
+from sitemaps_plus.protocol.limits import MAX_BYTES, MAX_URLS
 from sitemaps_plus.protocol.writer import NAMESPACE
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import Any, TypeAlias
 
 from sitemaps_plus.errors import InvalidEntry, shown
 from sitemaps_plus.protocol.codes import check_hreflang
-from sitemaps_plus.protocol.dates import as_datetime, format_date
+from sitemaps_plus.protocol.dates import as_datetime, format_date, parse_w3c
 from sitemaps_plus.protocol.entries import Link
 from sitemaps_plus.protocol.text import clean, escape
 from sitemaps_plus.values.alternate import Alternate
@@ -161,7 +161,7 @@ def is_recent(publication_date: Any, now: datetime, window: timedelta = NEWS_WIN
     """
     # Text without a day stays text, which is no date.
     if isinstance(publication_date, str) and (text := format_date(publication_date, tz=tz)):
-        publication_date = datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
+        publication_date = parse_w3c(text)
     return now - as_datetime(publication_date, tz=tz) <= window
 
 

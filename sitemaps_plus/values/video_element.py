@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.protocol.dates import parse_w3c
 from sitemaps_plus.protocol.text import clean, escape
 from sitemaps_plus.values.video import MAX_TITLE, Player, TVShow, Uploader, Video
 from sitemaps_plus.values.xml import (
@@ -105,8 +106,8 @@ def _expiration(video: Video, context: Context) -> Iterator[str]:
     if (text := date_of("Video.expiration_date", video.expiration_date, context)) is None:
         return
     # A date is the video's last day.
-    today = context.now.astimezone(UTC).date().isoformat()
-    if datetime.fromisoformat(text) < context.now if "T" in text else text < today:
+    end, now = parse_w3c(text), context.now
+    if end < now if isinstance(end, datetime) else end < now.astimezone(UTC).date():
         context.warn("W-VIDEO-EXPIRED", f"The video {shown(video.title)} expired on {text}; search engines hide it.")
     yield tag("video:expiration_date", text)
 

@@ -9,9 +9,10 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from sitemaps_plus.errors import InvalidEntry, shown
-from sitemaps_plus.protocol.addresses import MAX_LOC, Origin, normalize
+from sitemaps_plus.protocol.addresses import Origin, normalize
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import Link
+from sitemaps_plus.protocol.limits import MAX_LOC
 from sitemaps_plus.protocol.text import Warn, clean, escape, ignore
 
 # What stands together in the query of an address that is good for some time only.

@@ -209,7 +209,7 @@ def _section_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
             _("Build this section: it makes them again."),
         )
     if status.left_out:
-        first = next((f"{one.hook}: {one.reason}" for one in status.problems), "")
+        first = next((f"{one.hook}: {one.reason}" for _number, one in status.problems), "")
         yield Alarm(
             "warning",
             label,

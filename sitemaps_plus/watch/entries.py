@@ -15,7 +15,8 @@ from sitemaps_plus.errors import InvalidCursor, shown
 from sitemaps_plus.plan.keys import KeyValue, as_shown
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.protocol.entries import MAX_URLS, Entry, Group, Link
+from sitemaps_plus.protocol.entries import Entry, Group, Link
+from sitemaps_plus.protocol.limits import MAX_URLS
 from sitemaps_plus.protocol.reports import Problem, RowReport
 from sitemaps_plus.protocol.writer import namespaces, url_element, without_repeats
 from sitemaps_plus.render import object_path, row_path

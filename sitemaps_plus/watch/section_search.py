@@ -24,6 +24,7 @@ from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import fingerprint_of
 from sitemaps_plus.protocol.addresses import canonical, normalize
+from sitemaps_plus.protocol.dates import parse_w3c
 from sitemaps_plus.protocol.text import escape
 from sitemaps_plus.stores.packing import unpack
 from sitemaps_plus.stores.published import PublishedFiles
@@ -175,7 +176,7 @@ class SectionSearch:
         """Return what is to be said of a row that fits; None where its address is another one."""
         item = next(filter(self._is_same, items), None)
         if item and page:
-            return replace(self._listed(page, item), key=key, pk=pk, changed_at=_moment(item.lastmod))
+            return replace(self._listed(page, item), key=key, pk=pk, changed_at=_lastmod(item))
         if not (lookup.is_exact or (items and items[0].loc is None and self._is_own(lookup))):
             return None
         if not items or page is None:
@@ -381,7 +382,5 @@ def _plan(section: Section) -> Plan:
     return refresh(section)
 
 
-def _moment(text: str | None) -> date | datetime | None:
-    if not text:
-        return None
-    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)
+def _lastmod(item: Item) -> date | None:
+    return parse_w3c(item.lastmod) if item.lastmod else None

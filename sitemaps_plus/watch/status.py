@@ -27,6 +27,7 @@ from sitemaps_plus.plan.pages import Plan, make_plan
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import fingerprint_of, moment
+from sitemaps_plus.protocol.reports import PROBLEMS_SHOWN, Problem
 from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.stores.manifest import Manifest, SectionEntry
 from sitemaps_plus.stores.published import PublishedFiles
@@ -35,9 +36,6 @@ logger = logging.getLogger("sitemaps_plus")
 
 SHOWN_BUILDS = 60
 """Builds of a site that are looked at, the newest first."""
-
-SHOWN_PROBLEMS = 20
-"""Rows left out of a section that are named."""
 
 # By the clock that wrote it.
 _IS_OVER = Case(
@@ -59,16 +57,6 @@ class Fullest(NamedTuple):
     def share(self) -> float:
         """0 to 1."""
         return min(1.0, self.value / self.limit) if self.limit else 0.0
-
-
-class RowProblem(NamedTuple):
-    """A row, or a part of one, that the built page does not show."""
-
-    page: int
-    key: str
-    hook: str
-    code: str
-    reason: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,7 +92,7 @@ class SectionStatus:
     """Why the built files of pages are not what rendering would give, by number."""
     left_out: int = 0
     dropped: int = 0
-    problems: list[RowProblem] = field(default_factory=list)
+    problems: list[tuple[int, Problem]] = field(default_factory=list)
     build: Build | None = None
     """The newest build that was about this section."""
     outcome: dict[str, Any] = field(default_factory=dict)
@@ -223,8 +211,10 @@ def _section_facts(
             status.built.add(record.number)
             status.left_out += record.left_out
             status.dropped += record.dropped
-            room = SHOWN_PROBLEMS - len(status.problems)
-            status.problems += [RowProblem(record.number, *problem) for problem in record.problems[:room]]
+            room = PROBLEMS_SHOWN - len(status.problems)
+            status.problems += [
+                (record.number, Problem.from_list(status.label, values)) for values in record.problems[:room]
+            ]
     status.newest = _newest(record.changed_at for record in records)
     status.built_at = _newest(record.built_at for record in records)
     if status.built_at:

@@ -21,8 +21,8 @@ from sitemaps_plus.build.results import BuildResult
 from sitemaps_plus.errors import NoOrigin, PageNotFound
 from sitemaps_plus.models import Build
 from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.protocol import entries as entries_module
-from sitemaps_plus.protocol.entries import Profile
+from sitemaps_plus.protocol import limits
+from sitemaps_plus.protocol.limits import Profile
 from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
@@ -250,7 +250,7 @@ def test_repack_cuts_anew_under_new_numbers(folder: Path) -> None:
 
 
 def test_pages_that_are_too_large_are_split_during_the_build(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_bytes=1500))
+    monkeypatch.setitem(limits.PROFILES, "default", Profile(max_bytes=1500))
 
     class Large(Products):
         limit = 50
@@ -636,7 +636,7 @@ def test_own_templates_write_the_built_files_as_the_served_ones(
 def test_pages_that_a_template_makes_too_large_are_split_during_the_build(
     folder: Path, write_template: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_bytes=1500))
+    monkeypatch.setitem(limits.PROFILES, "default", Profile(max_bytes=1500))
     register("products", type("Large", (Products,), {"limit": 50}))
     make_products(60)
     write_template("sitemap.xml", OWN)
@@ -693,7 +693,7 @@ def test_an_own_index_of_the_site_lists_what_earlier_builds_have_published(folde
 def test_a_page_that_another_process_cuts_after_its_rendering_is_rendered_anew(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_bytes=1500))
+    monkeypatch.setitem(limits.PROFILES, "default", Profile(max_bytes=1500))
 
     class Cut(Products):
         def changefreq(self, item: Product) -> str:

@@ -12,7 +12,7 @@ from django.utils.translation import get_language
 from crew.models import Heavy
 from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap, register
 from sitemaps_plus.protocol import entries
-from sitemaps_plus.protocol.entries import Profile
+from sitemaps_plus.protocol.limits import Profile
 from testapp.models import Article, Product
 
 if "CREW_BYTES" in os.environ:

@@ -34,7 +34,7 @@ from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan import planner
 from sitemaps_plus.plan.pages import stored_plan
 from sitemaps_plus.plan.planner import record_rendering, refresh
-from sitemaps_plus.protocol.entries import PROFILES, Profile
+from sitemaps_plus.protocol.limits import PROFILES, Profile
 from sitemaps_plus.render.pages import render_page
 from testapp.models import Article, Cell, Number, Product, Seat, Tag, Token, Word
 

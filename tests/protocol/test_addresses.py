@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from sitemaps_plus.errors import InvalidEntry, MissingExtra
 from sitemaps_plus.protocol import addresses
-from sitemaps_plus.protocol.addresses import MAX_LOC, Origin, Scope, canonical, check_scope, normalize, quote_path
+from sitemaps_plus.protocol.addresses import Origin, Scope, canonical, check_scope, normalize, quote_path
+from sitemaps_plus.protocol.limits import MAX_LOC
 from xml_checks import PLAIN
 
 needs_idna = pytest.mark.skipif(PLAIN, reason="international hosts need the idna extra")

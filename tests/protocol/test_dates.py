@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemaps_plus.errors import InvalidEntry
-from sitemaps_plus.protocol.dates import as_datetime, format_date, newest
+from sitemaps_plus.protocol.dates import as_datetime, format_date, newest, parse_w3c
 
 BERLIN = ZoneInfo("Europe/Berlin")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -310,3 +310,15 @@ def test_no_value_is_newer_than_the_newest(values: list[date | None], tz: tzinfo
 def test_what_is_no_date_has_no_moment() -> None:
     with pytest.raises(InvalidEntry, match=r"\(str\) is no date.*\[E-DATE\]"):
         as_datetime("2026-10-01", tz=BERLIN)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [date(2026, 10, 1), datetime(2026, 10, 1, 12, 30, tzinfo=UTC), datetime(2026, 10, 1, 12, tzinfo=BERLIN)],
+)
+def test_the_text_of_a_date_is_read_back(value: date) -> None:
+    text = format_date(value, tz=UTC)
+
+    assert text is not None
+    assert parse_w3c(text) == value
+    assert type(parse_w3c(text)) is type(value)

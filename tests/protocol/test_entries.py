@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from sitemaps_plus.errors import InvalidEntry, StrictError
 from sitemaps_plus.protocol.addresses import Origin, Scope
-from sitemaps_plus.protocol.entries import PROFILES, Cleaner, Link, Newest
+from sitemaps_plus.protocol.entries import Cleaner, Link, Newest
+from sitemaps_plus.protocol.limits import PROFILES
 from sitemaps_plus.protocol.reports import Report
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -3,7 +3,7 @@ import logging
 import pytest
 
 from sitemaps_plus.errors import InvalidEntry, StrictError
-from sitemaps_plus.protocol.reports import KEPT, Problem, Report
+from sitemaps_plus.protocol.reports import PROBLEMS_PER_REPORT, Problem, Report
 
 BAD = InvalidEntry("E-URL-EMPTY", "The URL is None.")
 
@@ -60,11 +60,11 @@ def test_strict_raises_for_what_is_missing_and_not_for_warnings() -> None:
 def test_problems_are_kept_up_to_a_bound() -> None:
     report = Report("products")
 
-    for key in range(KEPT + 50):
+    for key in range(PROBLEMS_PER_REPORT + 50):
         report.leave_out(key, "location", BAD)
 
-    assert len(report.problems) == KEPT
-    assert report.left_out == KEPT + 50
+    assert len(report.problems) == PROBLEMS_PER_REPORT
+    assert report.left_out == PROBLEMS_PER_REPORT + 50
 
 
 def test_long_and_many_lined_texts_become_one_short_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -79,7 +79,7 @@ def test_long_and_many_lined_texts_become_one_short_line(caplog: pytest.LogCaptu
 
 def test_reports_of_several_pages_add_up() -> None:
     whole, part = Report("products"), Report("products")
-    for key in range(KEPT - 1):
+    for key in range(PROBLEMS_PER_REPORT - 1):
         whole.leave_out(key, "location", BAD)
     part.leave_out("a", "location", BAD)
     part.drop("b", "lastmod", BAD)
@@ -87,6 +87,13 @@ def test_reports_of_several_pages_add_up() -> None:
 
     whole.merge(part)
 
-    assert (whole.left_out, whole.dropped, whole.warned) == (KEPT, 1, 1)
-    assert len(whole.problems) == KEPT
+    assert (whole.left_out, whole.dropped, whole.warned) == (PROBLEMS_PER_REPORT, 1, 1)
+    assert len(whole.problems) == PROBLEMS_PER_REPORT
     assert whole.problems[-1].key == "a"
+
+
+def test_the_list_of_a_problem_is_read_back() -> None:
+    problem = Problem("products", "5", "location", "E-URL-EMPTY", "The URL is None.")
+
+    assert problem.as_list() == ["5", "location", "E-URL-EMPTY", "The URL is None."]
+    assert Problem.from_list("products", problem.as_list()) == problem

@@ -12,10 +12,10 @@ from samples import make_products, paths, section_of, text_of
 from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.protocol import entries as entries_module
+from sitemaps_plus.protocol import limits
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.codes import LANGUAGES
-from sitemaps_plus.protocol.entries import Profile
+from sitemaps_plus.protocol.limits import Profile
 from sitemaps_plus.render.pages import Document, render_page, render_planned
 from testapp.models import Article, Product
 from xml_checks import locs, validate
@@ -217,12 +217,12 @@ def test_forty_languages_are_split_by_bytes_and_stay_together(monkeypatch: pytes
     assert (section.urls_limit, section.rows_limit) == (50_000, 1_250)
     whole = render_page(section, 1)
     # Two rows fill a page to the default of 90 %; links count by their bytes alone.
-    monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_bytes=whole.size // 2))
+    monkeypatch.setitem(limits.PROFILES, "default", Profile(max_bytes=whole.size // 2))
 
     parts = list(documents_of(section_of(made, "parts")))
 
     assert whole.urls == 200
-    assert whole.size * 250 > entries_module.MAX_BYTES
+    assert whole.size * 250 > limits.MAX_BYTES
     assert len(parts) > 2
     assert all(part.size <= whole.size // 2 and part.urls % 40 == 0 for part in parts)
     assert sorted(loc for part in parts for loc in locs(text_of(part))) == sorted(locs(text_of(whole)))

@@ -14,9 +14,10 @@ from sitemaps_plus.errors import PageFull, StrictError, TooManyPages
 from sitemaps_plus.protocol.addresses import Origin, Scope
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
+from sitemaps_plus.protocol.limits import Limits
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.text import CHANGEFREQS, format_priority
-from sitemaps_plus.protocol.writer import XHTML, IndexItem, Limits, Tally, write_index, write_text, write_urlset
+from sitemaps_plus.protocol.writer import XHTML, IndexItem, Tally, write_index, write_text, write_urlset
 from xml_checks import SITEMAP, lastmods, locs, validate
 
 SHOP = Origin.parse("https://example.com")

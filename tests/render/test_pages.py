@@ -28,9 +28,9 @@ from sitemaps_plus.errors import (
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.protocol import entries as entries_module
+from sitemaps_plus.protocol import limits
 from sitemaps_plus.protocol.addresses import Origin
-from sitemaps_plus.protocol.entries import Profile
+from sitemaps_plus.protocol.limits import Profile
 from sitemaps_plus.protocol.writer import IndexItem
 from sitemaps_plus.render.pages import (
     Document,
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def _small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_bytes=2000))
+    monkeypatch.setitem(limits.PROFILES, "default", Profile(max_bytes=2000))
 
 
 def all_pages(section: Any) -> list[Document]:
@@ -632,7 +632,7 @@ def test_a_page_by_position_that_a_template_makes_too_large_says_what_to_do(
 
 
 def test_a_page_holds_no_more_urls_with_a_template(write_template: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_urls=4))
+    monkeypatch.setitem(limits.PROFILES, "default", Profile(max_urls=4))
     section = section_of(type("Large", (Products,), {"limit": 50}))
     second = make_products(10)[1]
     Product.objects.filter(pk=second.pk).delete()
@@ -656,7 +656,7 @@ def test_more_languages_than_a_page_holds_are_left_out(write_template: Any, monk
             return f"/{translation.get_language()}/{item.slug}/"
 
     make_products(1)
-    monkeypatch.setitem(entries_module.PROFILES, "default", Profile(max_urls=2))
+    monkeypatch.setitem(limits.PROFILES, "default", Profile(max_urls=2))
     write_template("sitemap.xml", OWN)
 
     with pytest.raises(PageNotFound) as caught:

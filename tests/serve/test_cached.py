@@ -37,7 +37,7 @@ from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
-from sitemaps_plus.protocol.entries import PROFILES, Profile
+from sitemaps_plus.protocol.limits import PROFILES, Profile
 from sitemaps_plus.render.pages import Document
 from sitemaps_plus.serve import cached
 from sitemaps_plus.serve.cached import REST, serve

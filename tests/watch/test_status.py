@@ -120,9 +120,9 @@ def test_rows_left_out_are_named_by_key_hook_and_reason(site: BuiltSet) -> None:
     found = section()
 
     assert (found.left_out, found.urls) == (1, 24)
-    (problem,) = found.problems
-    assert found.outcome["problems"] == [list(problem[1:])]
-    assert (problem.page, problem.key, problem.hook, problem.code) == (2, str(product.pk), "location", "E-URL-DOTS")
+    ((number, problem),) = found.problems
+    assert found.outcome["problems"] == [problem.as_list()]
+    assert (number, problem.key, problem.hook, problem.code) == (2, str(product.pk), "location", "E-URL-DOTS")
     ((level, label, text),) = alarms()
     assert (level, label) == ("warning", "products")
     assert "1 row is left out" in text

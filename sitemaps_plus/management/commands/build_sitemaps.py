@@ -23,6 +23,7 @@ from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.models import Build as BuildModel
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.sites import chosen_sites
+from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION
 from sitemaps_plus.serve.cached import warm
 from sitemaps_plus.stores.cache import is_for_one_process
 from sitemaps_plus.watch.alarms import Alarm, Overview, missing_tables, overview
@@ -255,7 +256,7 @@ class Command(BaseCommand):
     def _report(self, result: BuildResult) -> None:
         for section in result.sections:
             self.stdout.write(self._line(section))
-            for problem in section.report.problems[:5]:
+            for problem in section.report.problems[:PROBLEMS_PER_SECTION]:
                 self.stdout.write(f"    {problem.hook} of {problem.key}: {problem.reason}")
         for index in result.indexes:
             self.stdout.write(f"Index: {index}")

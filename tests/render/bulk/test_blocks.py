@@ -21,8 +21,9 @@ from sitemaps_plus import Image, ModelSitemap, NewsSitemap, PerLanguage, Related
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Block
+from sitemaps_plus.protocol.limits import Limits
 from sitemaps_plus.protocol.reports import Report
-from sitemaps_plus.protocol.writer import Limits, Tally, write_urlset
+from sitemaps_plus.protocol.writer import Tally, write_urlset
 from sitemaps_plus.render import object_path
 from sitemaps_plus.render.bulk.blocks import compile_blocks
 from sitemaps_plus.render.pages import make_cleaner, neutral, render_page

@@ -20,6 +20,7 @@ from sitemaps_plus.build.executors.workers import Crew, Here, Renderer, Task, Wo
 from sitemaps_plus.build.lease import Lease, hold
 from sitemaps_plus.build.publishing import PublishedSet, Ready
 from sitemaps_plus.build.results import BuildResult, SectionResult
+from sitemaps_plus.build.shrink_guard import why_not_publish
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import chosen_labels
 from sitemaps_plus.errors import BuildLocked, LeaseLost, NoOrigin, SitemapError, Stopped
@@ -31,7 +32,7 @@ from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.plan.validators import fingerprint_of
 from sitemaps_plus.protocol.names import site_directory
 from sitemaps_plus.protocol.reports import Report
-from sitemaps_plus.protocol.shapes import Shape, merge, why_not
+from sitemaps_plus.protocol.shapes import Shape, merge
 from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.signals import published
 from sitemaps_plus.stores.cache import get_cache
@@ -340,7 +341,7 @@ class _SiteBuild:
         """Raise SitemapError where the section looks broken beside what is published."""
         if self.options.allow_shrink:
             return
-        reason = why_not(
+        reason = why_not_publish(
             # News come and go.
             urls_before=0 if section.is_windowed else self.urls_before,
             urls_now=done.urls,

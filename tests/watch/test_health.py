@@ -117,7 +117,9 @@ def test_the_command_names_what_is_wrong_and_what_to_do_and_fails(site: BuiltSet
 
     stdout, failure = run()
 
-    assert "example.com products: The section lost all of its 15 URLs.\n    If that is meant, publish it with" in stdout
+    assert (
+        "example.com products: The section lost all of its 15 URLs.\n    If this is intended, publish it with" in stdout
+    )
     assert failure is not None
     assert (failure.returncode, str(failure)) == (1, "1 error: see above, or the status page in the admin.")
 

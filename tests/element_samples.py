@@ -23,9 +23,11 @@ from sitemaps_plus.values import (
     Video,
     VideoId,
 )
-from sitemaps_plus.values.extensions import NAMESPACES, Context
+from sitemaps_plus.values.extensions import EXTENSIONS, namespaces_of
+from sitemaps_plus.values.xml import Context
 from xml_checks import validate
 
+NAMESPACES = namespaces_of(EXTENSIONS)
 NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
 LOC = "https://example.com/films/?a=1&b=2"

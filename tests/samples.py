@@ -18,9 +18,10 @@ from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin, Scope
 from sitemaps_plus.protocol.entries import Cleaner
 from sitemaps_plus.protocol.reports import Report
-from sitemaps_plus.protocol.writer import XHTML, Tally, write_urlset
+from sitemaps_plus.protocol.writer import Tally, write_urlset
 from sitemaps_plus.render.pages import Document
 from sitemaps_plus.render.renderer import url_info_group
+from sitemaps_plus.values.extensions import namespaces_of
 from testapp.models import Product
 from xml_checks import locs
 
@@ -133,5 +134,7 @@ def made_cleaner() -> Cleaner:
 def written(urlset: list[dict[str, Any]]) -> bytes:
     cleaner = made_cleaner()
     groups = [group for info in urlset if (group := url_info_group(info, 1, cleaner))]
-    pieces = write_urlset(groups, prefixes={"xhtml": XHTML}, report=Report("urlset"), tally=Tally(), as_given=True)
+    pieces = write_urlset(
+        groups, prefixes=namespaces_of(["hreflang"]), report=Report("urlset"), tally=Tally(), as_given=True
+    )
     return b"".join(pieces)

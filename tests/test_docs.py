@@ -128,7 +128,7 @@ def test_every_command_and_option_is_explained():
 
 
 def test_every_hook_is_explained():
-    assert _missing({*hooks.HOOKS, *hooks.MEDIA, "changed"}, _read("sitemap-classes.md")) == []
+    assert _missing({*hooks.HOOKS, *hooks.EXTENSIONS, "changed"}, _read("sitemap-classes.md")) == []
 
 
 @pytest.mark.parametrize("name", [name for name in values.__all__ if name != "Value"])

@@ -22,7 +22,7 @@ from sitemaps_plus.plan.keys import Key
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.limits import MAX_URLS
 from sitemaps_plus.values.base import Value
-from sitemaps_plus.values.extensions import MEDIA
+from sitemaps_plus.values.extensions import EXTENSIONS
 
 STARTED = datetime.now(UTC)
 """When the process started, about: class bodies are evaluated then."""
@@ -178,7 +178,7 @@ def check_url_names(**_kwargs: Any) -> list[CheckMessage]:
             id="sitemaps_plus.E014",
         )
         for sitemap in sitemaps()
-        for hook in ("location", *MEDIA)
+        for hook in ("location", *EXTENSIONS)
         for value in values_of(sitemap, hook)
         for url_for in _url_fors(value)
         for problem in url_for.check()

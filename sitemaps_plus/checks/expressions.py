@@ -20,7 +20,7 @@ from sitemaps_plus.declare.languages import same_language
 from sitemaps_plus.declare.related import Related, find_relation
 from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.values.extensions import MEDIA
+from sitemaps_plus.values.extensions import EXTENSIONS
 
 _CHOICES = re.compile(r"(?<=Choices are: ).*")
 
@@ -75,7 +75,7 @@ def _related_hint(hook: str, name: str) -> str:
     relation, _, column = name.partition("__")
     if hook == "images" and column and "__" not in column:
         return f"Write images = Related({relation!r}, Image(loc=F({column!r}))), which reads them all."
-    if hook in MEDIA:
+    if hook in EXTENSIONS:
         return f"Write {hook} = Related({relation!r}, ...), with a value of the related rows, which reads them all."
     return f"Choose one of them: Max({name!r}), another aggregate, a Subquery, or Related(..., language=...)."
 

@@ -18,27 +18,15 @@ from django.db.models import QuerySet
 
 from sitemaps_plus.declare.languages import languages_in, same_language
 from sitemaps_plus.errors import InvalidSitemap, shown
-from sitemaps_plus.values.alternate import Alternate
 from sitemaps_plus.values.base import Value, attempt
-from sitemaps_plus.values.extensions import MEDIA
+from sitemaps_plus.values.extensions import EXTENSIONS
 from sitemaps_plus.values.fields import Declared, Expression
-from sitemaps_plus.values.image import Image
-from sitemaps_plus.values.news import News
-from sitemaps_plus.values.video import Video
 
 HOOKS = ("location", "lastmod", "changefreq", "priority")
 """The hooks whose values are shown."""
 
 LANGUAGE_HOOKS = ("languages", "x_default")
 """The hooks that say which languages a row has, and which address is for all others."""
-
-_KINDS: Mapping[str, type[Value]] = {"hreflang": Alternate, "images": Image, "videos": Video, "news": News}
-_EXAMPLES = {
-    "hreflang": 'Alternate(hreflang="de", href=UrlFor(...))',
-    "images": 'Image(loc=F("photo")), Related("photos", Image(loc=F("file")))',
-    "videos": 'Video(thumbnail_loc=F("still"), title=F("title"), ...)',
-    "news": 'News(name="The Example Times", language="en", ...)',
-}
 
 Kind = Literal["missing", "constant", "expression", "declared", "method"]
 Values = Sequence[Any]
@@ -208,7 +196,7 @@ class Hooks:
 
 def read_hooks(sitemap: Any) -> Hooks:
     """Return the hooks of a Sitemap instance; raise InvalidSitemap for one that cannot work."""
-    found = {name: read_hook(sitemap, name) for name in (*HOOKS, *MEDIA, *LANGUAGE_HOOKS, "changed")}
+    found = {name: read_hook(sitemap, name) for name in (*HOOKS, *EXTENSIONS, *LANGUAGE_HOOKS, "changed")}
     if found["changed"].kind in ("constant", "method", "declared"):
         given = found["changed"].value
         column = given if isinstance(given, str) else "updated_at"
@@ -248,7 +236,7 @@ def read_hook(sitemap: Any, name: str) -> Hook:
         raise InvalidSitemap(
             f"{name_of(sitemap)}.{name} is the class {value.__name__}; give an instance: {value.__name__}(...)."
         )
-    if name in MEDIA and not callable(value):
+    if name in EXTENSIONS and not callable(value):
         value = _several(sitemap, name, value)
     if isinstance(value, Expression):
         return Hook(name=name, kind="expression", value=value, columns={_alias(name, 0): value})
@@ -267,7 +255,7 @@ def _several(sitemap: Any, name: str, value: Any) -> Several:
         if isinstance(one, type) or not _may_be(name, one):
             raise InvalidSitemap(
                 f"{name_of(sitemap)}.{name} holds {shown(one)}. Give values, as in "
-                f"{name} = [{_EXAMPLES[name]}], or a method that returns them for an object."
+                f"{name} = [{EXTENSIONS[name].declared}], or a method that returns them for an object."
             )
     return Several(values)
 
@@ -275,7 +263,7 @@ def _several(sitemap: Any, name: str, value: Any) -> Several:
 def _may_be(name: str, given: Any) -> bool:
     """Return whether a declared value can give the values of the hook `name`."""
     if isinstance(given, Value):
-        return isinstance(given, _KINDS[name])
+        return isinstance(given, EXTENSIONS[name].kind)
     match getattr(given, "gives", "value"):
         case "links":
             return name == "hreflang"

@@ -30,7 +30,7 @@ from sitemaps_plus.declare.languages import code_of, hreflang_of, languages_in, 
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated, shown
 from sitemaps_plus.protocol.dates import as_datetime
 from sitemaps_plus.protocol.reports import Report
-from sitemaps_plus.values.extensions import MEDIA
+from sitemaps_plus.values.extensions import EXTENSIONS
 from sitemaps_plus.values.fields import Expression
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
@@ -287,7 +287,7 @@ def url_infos(sitemap: Any, page: Any, base: str, *, report: Report, paginator: 
         )
         alternates = _alternates(sitemap, item, locations, report)
         with _spoken(language):
-            media = {name: _part(sitemap, item, name, report) for name in MEDIA if hasattr(sitemap, name)}
+            media = {name: _part(sitemap, item, name, report) for name in EXTENSIONS if hasattr(sitemap, name)}
         yield {
             "item": item,
             "location": location,

@@ -17,7 +17,7 @@ from sitemaps_plus.declare.languages import known_languages, languages_in
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.values.base import keep_broken
-from sitemaps_plus.values.extensions import MEDIA
+from sitemaps_plus.values.extensions import EXTENSIONS
 from sitemaps_plus.values.fields import Declared, Expression
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Sitemap(_ContribSitemap):  # type: ignore[misc]
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         value = getattr(self, name, None)
-        is_declared = isinstance(value, Expression | Declared) or (name in MEDIA and not callable(value))
+        is_declared = isinstance(value, Expression | Declared) or (name in EXTENSIONS and not callable(value))
         if value is None or not is_declared:
             return super()._get(name, item, default)
         return value_of(self, name, row_of(self, item))

@@ -29,9 +29,9 @@ from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.limits import PROFILES, Profile
 from sitemaps_plus.protocol.reports import Report
-from sitemaps_plus.values.extensions import MAX_NEWS, MEDIA
+from sitemaps_plus.values.extensions import EXTENSIONS, namespaces_of
 from sitemaps_plus.values.fields import Expression
-from sitemaps_plus.values.media import prefixes
+from sitemaps_plus.values.news import MAX_NEWS
 
 FORMAT = 1
 """Raised when the writer starts to give other bytes for the same entries."""
@@ -134,8 +134,8 @@ class Section:
         has_links = self.sitemap.i18n and self.sitemap.alternates
         if self.makes_its_urls:
             # What its own get_urls() gives is only known when it is asked.
-            return prefixes(MEDIA)
-        return prefixes([*(["hreflang"] if has_links else []), *(hook.name for hook in self.hooks.media)])
+            return namespaces_of(EXTENSIONS)
+        return namespaces_of([*(["hreflang"] if has_links else []), *(hook.name for hook in self.hooks.media)])
 
     @property
     def emit_deprecated(self) -> bool:

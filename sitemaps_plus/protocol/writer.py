@@ -15,7 +15,6 @@ from sitemaps_plus.protocol.text import escape
 
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
-XHTML = "http://www.w3.org/1999/xhtml"
 
 _CHUNK = 65_536
 

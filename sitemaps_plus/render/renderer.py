@@ -26,7 +26,7 @@ from sitemaps_plus.errors import InvalidEntry, NotTranslated, shown
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
 from sitemaps_plus.protocol.reports import Silence
-from sitemaps_plus.values.media import extras, usable
+from sitemaps_plus.values.extensions import extras, usable
 
 CHUNK = 2000
 """URLs made at a time: as fast as a cursor of the server, and bounded in memory."""

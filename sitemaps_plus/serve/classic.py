@@ -34,7 +34,7 @@ from sitemaps_plus.protocol.writer import IndexItem, Tally, write_index, write_u
 from sitemaps_plus.render.own_template import SitemapIndexItem
 from sitemaps_plus.render.renderer import url_info_group
 from sitemaps_plus.values.base import keep_broken
-from sitemaps_plus.values.media import url_prefixes
+from sitemaps_plus.values.extensions import namespaces_in
 
 
 class SitemapResponse(TemplateResponse):
@@ -235,7 +235,7 @@ def _urlset(infos: Iterable[dict[str, Any]], origin: Origin) -> bytes:
     )
     with keep_broken():
         written = write_urlset(
-            _groups(infos, cleaner), prefixes=url_prefixes(infos), report=report, tally=tally, as_given=True
+            _groups(infos, cleaner), prefixes=namespaces_in(infos), report=report, tally=tally, as_given=True
         )
         document = b"".join(written)
     # Django's template leaves a blank line where there are no URLs; XML comparisons see it.

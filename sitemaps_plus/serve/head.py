@@ -34,7 +34,7 @@ from sitemaps_plus.protocol.names import index_file
 from sitemaps_plus.protocol.reports import Report, Silence
 from sitemaps_plus.render import object_path, row_path
 from sitemaps_plus.render.pages import make_cleaner, neutral, public_url
-from sitemaps_plus.values.extensions import NAMESPACES
+from sitemaps_plus.values.extensions import EXTENSIONS
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -297,7 +297,7 @@ def _links_of(group: Group, request: HttpRequest | None) -> list[Link]:
 
 
 def _parsed(elements: str) -> list[Link]:
-    text = f'<links xmlns:xhtml="{NAMESPACES["xhtml"]}">{elements}</links>'
+    text = f'<links xmlns:xhtml="{EXTENSIONS["hreflang"].namespace}">{elements}</links>'
     root = ElementTree.fromstring(text)  # noqa: S314 - written and escaped by the writer
     return [Link(link.attrib["hreflang"], link.attrib["href"]) for link in root]
 

@@ -24,7 +24,7 @@ from sitemaps_plus.protocol.writer import link_elements, namespaces
 from sitemaps_plus.render.own_template import Url, UrlSet
 from sitemaps_plus.render.renderer import url_info_links
 from sitemaps_plus.serve import head
-from sitemaps_plus.values.media import extras, url_prefixes
+from sitemaps_plus.values.extensions import extras, namespaces_in
 
 register = template.Library()
 
@@ -54,7 +54,7 @@ def sitemap_priority(value: Any) -> str:
 def sitemap_namespaces(context: Mapping[str, Any]) -> SafeString:
     """Return the declarations of the extensions that ``urlset`` uses, to stand inside ``<urlset>``."""
     urlset = context.get("urlset", ())
-    return _xml(namespaces(urlset.prefixes if isinstance(urlset, UrlSet) else url_prefixes(urlset or ())))
+    return _xml(namespaces(urlset.prefixes if isinstance(urlset, UrlSet) else namespaces_in(urlset or ())))
 
 
 @register.simple_tag

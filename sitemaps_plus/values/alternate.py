@@ -1,16 +1,21 @@
-"""Links to a page in other languages: the fields and rules of ``<xhtml:link>``."""
+"""Links to a page in other languages: the fields, rules and XML of ``<xhtml:link>``."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sitemaps_plus.errors import InvalidEntry, shown
 from sitemaps_plus.protocol.codes import check_hreflang
+from sitemaps_plus.protocol.entries import Link
+from sitemaps_plus.protocol.text import escape
 from sitemaps_plus.values.base import Path, Value
 from sitemaps_plus.values.fields import Text, Url, is_late, text, url
+from sitemaps_plus.values.xml import Context, Drop, each_element, url_of
 
+_LINK_PARTS = re.compile(r'(?:hreflang|href)="([^"]*)"')
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
@@ -41,3 +46,33 @@ class Alternate(Value):
 
     _rules: ClassVar = {"hreflang": _hreflang, "href": _href}
     _required: ClassVar = ("hreflang", "href")
+
+
+def link_element(link: Alternate | Link, context: Context) -> str:
+    """Return one ``<xhtml:link>``; raise `InvalidEntry` for a broken code or address."""
+    if isinstance(link, Alternate):
+        link = link.settled()
+    code = check_hreflang(str(link.hreflang))
+    href = url_of("Alternate.href", link.href, context)
+    return f'<xhtml:link rel="alternate" hreflang="{code}" href="{href}"/>'
+
+
+def link_elements(links: Iterable[Alternate | Link | None], context: Context, drop: Drop) -> str:
+    """Return the ``<xhtml:link>`` of a page; `drop` hears of each that is broken, or the second one of its code.
+
+    Those that the context says the page has are not written again. ``W-HREFLANG-SELF``: none leads to the page (G-HRF).
+    """
+    found = {link.hreflang: escape(link.href) for link in context.links}
+    written = []
+    for element in each_element(links, link_element, context, drop):
+        code, href = _LINK_PARTS.findall(element)
+        if code not in found:
+            found[code] = href
+            written.append(element)
+        elif found[code] != href:
+            said = f"{context.loc} has two addresses for one language: {element}; the first one is listed."
+            drop(InvalidEntry("E-HREFLANG-REPEATED", said))
+    if written and escape(context.loc) not in found.values():
+        said = f"{context.loc} links to other languages and not to itself; search engines want that, too."
+        context.warn("W-HREFLANG-SELF", said)
+    return "".join(written)

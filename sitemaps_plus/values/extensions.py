@@ -1,211 +1,202 @@
-"""Turn images, videos, news and links to other languages into the XML that stands inside a ``<url>``."""
+"""The four extensions of the sitemap format: the table of what differs between them, and how a page gets their XML."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime, timedelta, tzinfo
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from sitemaps_plus.errors import InvalidEntry, shown
-from sitemaps_plus.protocol.codes import check_hreflang
-from sitemaps_plus.protocol.dates import as_datetime, format_date, parse_w3c
-from sitemaps_plus.protocol.entries import Link
-from sitemaps_plus.protocol.text import clean, escape
-from sitemaps_plus.values.alternate import Alternate
-from sitemaps_plus.values.image import Image
-from sitemaps_plus.values.news import News
-from sitemaps_plus.values.video import Video
-from sitemaps_plus.values.video_element import video_element
-from sitemaps_plus.values.xml import (
-    Context,
-    date_of,
-    media_url_of,
-    plain,
-    tag,
-    text_of,
-    texts,
-    url_of,
-    writes_deprecated,
-)
+from sitemaps_plus.protocol.entries import Cleaner, Link
+from sitemaps_plus.values.alternate import Alternate, link_elements
+from sitemaps_plus.values.base import Value, is_pending
+from sitemaps_plus.values.fields import is_file
+from sitemaps_plus.values.image import Image, image_elements
+from sitemaps_plus.values.news import News, news_elements
+from sitemaps_plus.values.video import Video, video_elements
+from sitemaps_plus.values.xml import Context, Drop
 
-MEDIA = ("hreflang", "images", "videos", "news")
-"""The hooks that give values with tags of their own: one, or a list."""
 
-__all__ = [
-    "MAX_IMAGES",
-    "MAX_NEWS",
-    "NAMESPACES",
-    "NEWS_WINDOW",
-    "Context",
-    "Drop",
-    "image_element",
-    "image_elements",
-    "is_recent",
-    "link_element",
-    "link_elements",
-    "news_element",
-    "video_element",
-    "video_elements",
-]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """One extension of the sitemap format: tags of its own, which one hook gives the values of."""
 
-NAMESPACES = {
-    "image": "http://www.google.com/schemas/sitemap-image/1.1",
-    "video": "http://www.google.com/schemas/sitemap-video/1.1",
-    "news": "http://www.google.com/schemas/sitemap-news/0.9",
-    "xhtml": "http://www.w3.org/1999/xhtml",
+    hook: str
+    """The hook, which gives one value or a list."""
+    prefix: str
+    """The prefix of the tags."""
+    namespace: str
+    """The XML namespace of the tags; ``http`` is part of its name."""
+    kind: type[Value]
+    """The class of the values."""
+    write: Callable[[Iterable[Any], Context, Drop], str]
+    """Returns the XML of values; called with the values of one page, the page, and a callback for broken values."""
+    declared: str
+    """An example of an attribute, for messages."""
+    finished: str
+    """An example of what a method returns for an object ``p``, for messages."""
+
+
+EXTENSIONS = {
+    extension.hook: extension
+    # The order of the elements in a <url>.
+    for extension in (
+        Extension(
+            hook="hreflang",
+            prefix="xhtml",
+            namespace="http://www.w3.org/1999/xhtml",
+            kind=Alternate,
+            write=link_elements,
+            declared='Alternate(hreflang="de", href=UrlFor(...))',
+            finished='Alternate(hreflang="de", href=p.german_url)',
+        ),
+        Extension(
+            hook="images",
+            prefix="image",
+            namespace="http://www.google.com/schemas/sitemap-image/1.1",
+            kind=Image,
+            write=image_elements,
+            declared='Image(loc=F("photo")), Related("photos", Image(loc=F("file")))',
+            finished="Image(loc=p.photo)",
+        ),
+        Extension(
+            hook="videos",
+            prefix="video",
+            namespace="http://www.google.com/schemas/sitemap-video/1.1",
+            kind=Video,
+            write=video_elements,
+            declared='Video(thumbnail_loc=F("still"), title=F("title"), ...)',
+            finished="Video(thumbnail_loc=p.still, title=p.title, description=p.summary, content_loc=p.file)",
+        ),
+        Extension(
+            hook="news",
+            prefix="news",
+            namespace="http://www.google.com/schemas/sitemap-news/0.9",
+            kind=News,
+            write=news_elements,
+            declared='News(name="The Example Times", language="en", ...)',
+            finished='News(name="The Times", language="en", publication_date=p.published_at, title=p.title)',
+        ),
+    )
 }
-"""The namespace of each extension by its prefix; ``http`` is part of the name."""
-
-MAX_IMAGES = 1000
-"""Images of one page (G-IMG)."""
-
-MAX_NEWS = 1000
-"""Articles of one sitemap (G-NWS)."""
-
-NEWS_WINDOW = timedelta(days=2)
-"""How long an article is news (G-NWS)."""
-
-Drop = Callable[[Exception], None]
-"""What hears of a value that was left out."""
-
-_PARENTHESES = re.compile(r"\s?\([^()]*\)")
-_LINK_PARTS = re.compile(r'(?:hreflang|href)="([^"]*)"')
-_DEPRECATED_NEWS = ("access", "genres", "keywords", "stock_tickers")
-_Link: TypeAlias = Alternate | Link
+"""The extensions by their hook."""
 
 
-def image_element(image: Image, context: Context) -> str:
-    """Return one ``<image:image>``; raise `InvalidEntry` for an address that cannot be used."""
-    if image.is_plain:
-        loc = media_url_of("Image.loc", image.loc, context)
-        return f"<image:image><image:loc>{loc}</image:loc></image:image>"
-    image = image.settled()
-    parts = [tag("image:loc", media_url_of("Image.loc", image.loc, context))]
-    if writes_deprecated(image, ("caption", "geo_location", "title", "license"), context):
-        parts += texts("image", image, ("caption", "geo_location", "title"), context)
-        if image.license is not None:
-            parts.append(tag("image:license", url_of("Image.license", image.license, context)))
-    return tag("image:image", "".join(parts))
+def namespaces_of(hooks: Iterable[str]) -> dict[str, str]:
+    """Return the namespaces of the extensions of some hooks, by prefix."""
+    return {EXTENSIONS[hook].prefix: EXTENSIONS[hook].namespace for hook in hooks}
 
 
-def news_element(news: News, context: Context) -> str:
-    """Return the ``<news:news>``; ``""`` with ``W-NEWS-FUTURE`` for an article that is not published yet (G-NWS).
+def namespaces_in(infos: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the namespaces that the dicts of Django's ``get_urls()`` need; that of hreflang links always."""
+    return namespaces_of(hook for hook in EXTENSIONS if hook == "hreflang" or any(info.get(hook) for info in infos))
 
-    What stands in parentheses is taken out of the publication's name, with ``W-NEWS-NAME``.
+
+def elements(hook: str, given: Any, context: Context, drop: Drop) -> str:
+    """Return the XML of what a hook gave: one value, several, or None; call `drop` with the error of a broken one."""
+    return EXTENSIONS[hook].write(_values(hook, given, drop), context, drop)
+
+
+def extras(
+    media: Mapping[str, Any],
+    key: object,
+    loc: str,
+    cleaner: Cleaner,
+    *,
+    links: Sequence[Link] = (),
+    emit_deprecated: bool = False,
+) -> str:
+    """Return the XML of all media of a row, reporting what is broken.
+
+    `loc` is the address of its page, `links` are those that the page has already.
     """
-    news = news.settled()
-    future = ("W-NEWS-FUTURE", "the news tags of the article were left out until then, its URL was not.")
-    published = date_of("News.publication_date", news.publication_date, context, future=future)
-    return "" if published is None else tag("news:news", "".join(_news_children(news, published, context)))
+    return "".join(
+        elements(
+            name,
+            media[name],
+            context_of(key, name, loc, cleaner, links=links, emit_deprecated=emit_deprecated),
+            partial(cleaner.report.drop, key, name),
+        )
+        for name in EXTENSIONS
+        if not _is_nothing(media.get(name))
+    )
 
 
-def link_element(link: _Link, context: Context) -> str:
-    """Return one ``<xhtml:link>``; raise `InvalidEntry` for a broken code or address."""
-    if isinstance(link, Alternate):
-        link = link.settled()
-    code = check_hreflang(str(link.hreflang))
-    href = url_of("Alternate.href", link.href, context)
-    return f'<xhtml:link rel="alternate" hreflang="{code}" href="{href}"/>'
+def _is_nothing(given: Any) -> bool:
+    # Most rows of a relation have nothing: that has to cost nothing.
+    return given is None or (isinstance(given, list | tuple) and not given)
 
 
-def image_elements(images: Iterable[Image | None], context: Context, drop: Drop) -> str:
-    """Return the ``<image:image>`` of a page, at most 1,000; `drop` hears of each that is broken.
-
-    More are left out with ``W-IMAGE-COUNT``; in a strict context `drop` hears ``E-IMAGE-COUNT`` (G-IMG).
-    """
-    written: list[str] = []
-    for element in _elements(images, image_element, context, drop):
-        if len(written) == MAX_IMAGES:
-            said = f"{context.loc} has more than {MAX_IMAGES:,} images"
-            if context.strict:
-                drop(InvalidEntry("E-IMAGE-COUNT", f"{said}; leave some out."))
-            else:
-                context.warn("W-IMAGE-COUNT", f"{said}; only the first ones are listed.")
-            break
-        written.append(element)
-    return "".join(written)
+def usable(media: Mapping[str, Any], key: object, cleaner: Cleaner) -> dict[str, list[Any]]:
+    """Return the values of all media of a row as lists, in the language now active, reporting what is no value."""
+    found: dict[str, list[Any]] = {}
+    for name in EXTENSIONS:
+        if name in media:
+            drop = partial(cleaner.report.drop, key, name)
+            found[name] = list(_settled(_values(name, media[name], drop), drop))
+    return found
 
 
-def video_elements(videos: Iterable[Video | None], context: Context, drop: Drop) -> str:
-    """Return the ``<video:video>`` of a page; `drop` hears of each that is broken."""
-    return "".join(_elements(videos, video_element, context, drop))
+def context_of(
+    key: object, name: str, loc: str, cleaner: Cleaner, *, links: Sequence[Link] = (), emit_deprecated: bool = False
+) -> Context:
+    """Return what the elements of the hook `name` need to know of their page."""
+    return Context(
+        origin=cleaner.scope.origin,
+        tz=cleaner.tz,
+        now=cleaner.now,
+        loc=loc,
+        max_loc=cleaner.profile.max_loc,
+        links=links,
+        emit_deprecated=emit_deprecated,
+        strict=cleaner.report.strict,
+        warn=lambda code, text: cleaner.report.warn(key, name, code, text),
+    )
 
 
-def link_elements(links: Iterable[_Link | None], context: Context, drop: Drop) -> str:
-    """Return the ``<xhtml:link>`` of a page; `drop` hears of each that is broken, or the second one of its code.
-
-    Those that the context says the page has are not written again. ``W-HREFLANG-SELF``: none leads to the page (G-HRF).
-    """
-    found = {link.hreflang: escape(link.href) for link in context.links}
-    written = []
-    for element in _elements(links, link_element, context, drop):
-        code, href = _LINK_PARTS.findall(element)
-        if code not in found:
-            found[code] = href
-            written.append(element)
-        elif found[code] != href:
-            said = f"{context.loc} has two addresses for one language: {element}; the first one is listed."
-            drop(InvalidEntry("E-HREFLANG-REPEATED", said))
-    if written and escape(context.loc) not in found.values():
-        said = f"{context.loc} links to other languages and not to itself; search engines want that, too."
-        context.warn("W-HREFLANG-SELF", said)
-    return "".join(written)
+def _values(name: str, given: Any, drop: Drop) -> Iterator[Any]:
+    kind = EXTENSIONS[name].kind
+    if isinstance(given, Value):
+        given = (given,)
+    # A file is iterable too: it would be opened.
+    if given is None or isinstance(given, str | Mapping) or not isinstance(given, Iterable) or is_file(given):
+        given = () if given is None else (given,)
+    for value in _each(given, drop):
+        if isinstance(value, Exception):
+            drop(value)
+        elif isinstance(value, Value) and value.broken is not None:
+            drop(value.broken)
+        elif isinstance(value, kind | Link) and not is_pending(value):
+            yield value
+        elif value is not None:
+            drop(InvalidEntry("E-FIELD-TYPE", f"{name} gave {shown(value)}{_instead(name, value)}"))
 
 
-def is_recent(publication_date: Any, now: datetime, window: timedelta = NEWS_WINDOW, *, tz: tzinfo) -> bool:
-    """Return whether an article is news at `now` (aware): published within `window`, its very start included (G-NWS).
+def _instead(name: str, value: Any) -> str:
+    """Return what to give in place of a value that cannot be one."""
+    extension = EXTENSIONS[name]
+    kind = extension.kind.__name__
+    if is_pending(value):
+        return (
+            f", which the database would have to compute. A method gives finished values, as in {extension.finished}; "
+            f"with expressions {name} is an attribute."
+        )
+    if is_file(value):
+        return f"; give {kind}(...), as in {extension.finished} for an object p."
+    return f" ({type(value).__name__}); give {kind}(...), as in {extension.finished}."
 
-    A date is its midnight in UTC, a naive datetime is in `tz`. What is published later than now counts: it is
-    `news_element` that leaves it out, and says so.
-    """
-    # Text without a day stays text, which is no date.
-    if isinstance(publication_date, str) and (text := format_date(publication_date, tz=tz)):
-        publication_date = parse_w3c(text)
-    return now - as_datetime(publication_date, tz=tz) <= window
+
+def _each(given: Iterable[Any], drop: Drop) -> Iterator[Any]:
+    try:
+        yield from given
+    except Exception as error:  # a method may make its values one by one
+        drop(error)
 
 
-def _elements(
-    values: Iterable[Any], write: Callable[[Any, Context], str], context: Context, drop: Drop
-) -> Iterator[str]:
+def _settled(values: Iterable[Any], drop: Drop) -> Iterator[Any]:
     for value in values:
-        if value is None:
-            continue
         try:
-            element = write(value, context)
+            yield value.settled() if isinstance(value, Value) else value
         except Exception as error:  # a lazy text may raise anything
             drop(error)
-        else:
-            yield element
-
-
-def _publication(name: Any, context: Context) -> str:
-    text = given = clean(name, warn=context.warn, strict=context.strict)
-    while (shorter := _PARENTHESES.sub("", text)) != text:
-        text = shorter
-    text = text.strip()
-    if not text:
-        raise InvalidEntry("E-REQUIRED", f"News.name is {shown(name)}, empty without its parentheses, but required.")
-    if text != given.strip():
-        said = f"What stands in parentheses in the publication's name {shown(name)} was left out; Google wants it so."
-        context.warn("W-NEWS-NAME", said)
-    return escape(text)
-
-
-def _list(name: str, parts: Any, context: Context) -> str:
-    return tag(f"news:{name}", text_of(", ".join(parts), context)) if parts else ""
-
-
-def _news_children(news: News, published: str, context: Context) -> Iterator[str]:
-    """Yield them in the order of the schema."""
-    old = news if writes_deprecated(news, _DEPRECATED_NEWS, context) else None
-    publication = tag("news:name", _publication(news.name, context)) + tag("news:language", str(news.language))
-    yield tag("news:publication", publication)
-    if old:
-        yield from plain("news", old, ("access",))
-        yield _list("genres", old.genres, context)
-    yield tag("news:publication_date", published)
-    yield from texts("news", news, ("title",), context)
-    if old:
-        yield _list("keywords", old.keywords, context)
-        yield _list("stock_tickers", old.stock_tickers, context)

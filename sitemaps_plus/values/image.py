@@ -1,12 +1,18 @@
-"""Images of a page: the fields and rules of ``<image:image>``."""
+"""Images of a page: the fields, rules and XML of ``<image:image>``."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.values.base import Value
 from sitemaps_plus.values.fields import Text, Url, text, url
+from sitemaps_plus.values.xml import Context, Drop, each_element, media_url_of, tag, texts, url_of, writes_deprecated
+
+MAX_IMAGES = 1000
+"""Images of one page (G-IMG)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,3 +45,35 @@ class Image(Value):
         """Whether there is nothing but an address that is text already."""
         others = self.caption is self.geo_location is self.title is self.license is None
         return others and type(self.loc) is str
+
+
+def image_element(image: Image, context: Context) -> str:
+    """Return one ``<image:image>``; raise `InvalidEntry` for an address that cannot be used."""
+    if image.is_plain:
+        loc = media_url_of("Image.loc", image.loc, context)
+        return f"<image:image><image:loc>{loc}</image:loc></image:image>"
+    image = image.settled()
+    parts = [tag("image:loc", media_url_of("Image.loc", image.loc, context))]
+    if writes_deprecated(image, ("caption", "geo_location", "title", "license"), context):
+        parts += texts("image", image, ("caption", "geo_location", "title"), context)
+        if image.license is not None:
+            parts.append(tag("image:license", url_of("Image.license", image.license, context)))
+    return tag("image:image", "".join(parts))
+
+
+def image_elements(images: Iterable[Image | None], context: Context, drop: Drop) -> str:
+    """Return the ``<image:image>`` of a page, at most 1,000; `drop` hears of each that is broken.
+
+    More are left out with ``W-IMAGE-COUNT``; in a strict context `drop` hears ``E-IMAGE-COUNT`` (G-IMG).
+    """
+    written: list[str] = []
+    for element in each_element(images, image_element, context, drop):
+        if len(written) == MAX_IMAGES:
+            said = f"{context.loc} has more than {MAX_IMAGES:,} images"
+            if context.strict:
+                drop(InvalidEntry("E-IMAGE-COUNT", f"{said}; leave some out."))
+            else:
+                context.warn("W-IMAGE-COUNT", f"{said}; only the first ones are listed.")
+            break
+        written.append(element)
+    return "".join(written)

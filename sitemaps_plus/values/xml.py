@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from typing import Any
@@ -33,6 +33,10 @@ _SIGNATURES = (
 _ANY_SIGNATURE = re.compile(r"[?&](?:x-amz-|x-goog-|sig|token)", re.IGNORECASE)
 
 
+Drop = Callable[[Exception], None]
+"""Called with the error of each value that is left out."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What is known of the page that a value belongs to."""
@@ -55,6 +59,21 @@ class Context:
     """Most characters of an address."""
     links: Sequence[Link] = ()
     """The links to other languages that the page has already."""
+
+
+def each_element(
+    values: Iterable[Any], write: Callable[[Any, Context], str], context: Context, drop: Drop
+) -> Iterator[str]:
+    """Yield the element that `write` makes of each value; call `drop` with the error of a broken one."""
+    for value in values:
+        if value is None:
+            continue
+        try:
+            element = write(value, context)
+        except Exception as error:  # a lazy text may raise anything
+            drop(error)
+        else:
+            yield element
 
 
 def tag(name: str, content: str, **attributes: str | None) -> str:

@@ -21,7 +21,7 @@ from sitemaps_plus.protocol.reports import Problem, RowReport
 from sitemaps_plus.protocol.writer import namespaces, url_element, without_repeats
 from sitemaps_plus.render import object_path, row_path
 from sitemaps_plus.render.pages import make_cleaner, neutral
-from sitemaps_plus.values.extensions import NAMESPACES
+from sitemaps_plus.values.extensions import EXTENSIONS, namespaces_of
 
 MOST = 500
 """Rows that are read at a time, however many are wanted."""
@@ -163,7 +163,7 @@ def _parsed(elements: str) -> tuple[list[Media], list[Link]]:
     """Return the media and the links in what the writer wrote of them."""
     if not elements:
         return [], []
-    root = ElementTree.fromstring(f"<url{namespaces(NAMESPACES)}>{elements}</url>")  # noqa: S314 - of the writer
+    root = ElementTree.fromstring(f"<url{namespaces(namespaces_of(EXTENSIONS))}>{elements}</url>")  # noqa: S314 - of the writer
     links = [Link(one.attrib["hreflang"], one.attrib["href"]) for one in root if _name(one) == "link"]
     return [_media(one) for one in root if _name(one) != "link"], links
 

@@ -17,10 +17,12 @@ from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
 from sitemaps_plus.protocol.limits import Limits
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.text import CHANGEFREQS, format_priority
-from sitemaps_plus.protocol.writer import XHTML, IndexItem, Tally, write_index, write_text, write_urlset
+from sitemaps_plus.protocol.writer import IndexItem, Tally, write_index, write_text, write_urlset
+from sitemaps_plus.values.extensions import EXTENSIONS
 from xml_checks import SITEMAP, lastmods, locs, validate
 
 SHOP = Origin.parse("https://example.com")
+XHTML = EXTENSIONS["hreflang"].namespace
 
 # What XML can hold, and what a parser does not change by itself.
 legal_text = st.text(

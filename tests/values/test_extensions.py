@@ -32,15 +32,10 @@ from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import Link
 from sitemaps_plus.protocol.text import clean
 from sitemaps_plus.values import Alternate, Image
-from sitemaps_plus.values.extensions import (
-    image_element,
-    image_elements,
-    is_recent,
-    link_element,
-    link_elements,
-    news_element,
-    video_elements,
-)
+from sitemaps_plus.values.alternate import link_element, link_elements
+from sitemaps_plus.values.image import image_element, image_elements
+from sitemaps_plus.values.news import is_recent, news_element
+from sitemaps_plus.values.video import video_elements
 from xml_checks import validate
 
 # Images

@@ -14,6 +14,7 @@ import strategies
 from element_samples import (
     BERLIN,
     LOC,
+    NAMESPACES,
     Heard,
     address,
     context,
@@ -29,7 +30,7 @@ from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.text import clean
 from sitemaps_plus.values import Player, Uploader
-from sitemaps_plus.values.extensions import NAMESPACES, video_element, video_elements
+from sitemaps_plus.values.video import video_element, video_elements
 from xml_checks import validate
 
 # Text

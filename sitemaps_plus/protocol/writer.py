@@ -1,4 +1,4 @@
-"""Turn entries into the bytes of a sitemap, within the protocol's limits and without holding them all."""
+"""Turn entries into the bytes of a sitemap, within the limits of the protocol and in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHUNK = 65_536
 
 
 class IndexItem(NamedTuple):
-    """One ``<sitemap>`` of an index; the values are finished protocol text, not yet escaped."""
+    """One ``<sitemap>`` of an index; the values are protocol text that is not yet escaped."""
 
     loc: str
     lastmod: str | None = None
@@ -28,14 +28,14 @@ class IndexItem(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What has been written so far."""
+    """The size of what has been written so far."""
 
     urls: int = 0
     bytes: int = 0
 
 
 def url_element(entry: Entry) -> str:
-    """Return one ``<url>`` and a line end; children in the order of the schema."""
+    """Return one ``<url>`` and a line end, with the children in the order of the schema."""
     loc, lastmod, changefreq, priority, links, extra, _ = entry
     return "".join((
         f"<url><loc>{escape(loc)}</loc>",
@@ -49,7 +49,7 @@ def url_element(entry: Entry) -> str:
 
 
 def link_elements(links: Iterable[Link]) -> str:
-    """Return the ``<xhtml:link>`` of each other language."""
+    """Return one ``<xhtml:link>`` for each link."""
     return "".join(
         f'<xhtml:link rel="alternate" hreflang="{escape(code)}" href="{escape(href)}"/>' for code, href in links
     )
@@ -62,7 +62,7 @@ def sitemap_element(item: IndexItem) -> str:
 
 
 def namespaces(prefixes: Mapping[str, str]) -> str:
-    """Return the declarations of `prefixes`, to stand behind the first one in ``<urlset>``."""
+    """Return the declarations of namespaces, which follow that of the sitemap format in ``<urlset>``."""
     return "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in prefixes.items())
 
 
@@ -77,31 +77,23 @@ def write_urlset(
 ) -> Iterator[bytes]:
     """Yield an ``<urlset>`` in pieces of about 64 KiB.
 
-    Raises PageFull, with the key to split at, before a piece would pass the limits. With `as_given` (the classic
-    views, whose pages nothing can split) URLs may repeat, and what passes the limits is left out.
+    Raise PageFull, with the key to split at, before a piece would exceed the limits. With `as_given` (the classic
+    views, whose pages cannot be split) URLs may repeat, and rows that exceed the limits are left out.
     """
     head = f'{DECLARATION}<urlset xmlns="{NAMESPACE}"{namespaces(prefixes or {})}>\n'
-    return _write(
-        groups,
-        url_element,
-        head=head,
-        foot="</urlset>\n",
-        limits=limits,
-        report=report,
-        tally=tally,
-        as_given=as_given,
-    )
+    page = _Page(url_element, head, "</urlset>\n", limits or Limits(), report, tally, as_given)
+    return page.write(groups)
 
 
 def write_text(
     groups: Iterable[Group], *, limits: Limits | None = None, report: Report, tally: Tally
 ) -> Iterator[bytes]:
-    """Yield a text sitemap: one URL a line, nothing else (sitemaps.org, "Text file")."""
-    return _write(groups, lambda entry: f"{entry.loc}\n", head="", foot="", limits=limits, report=report, tally=tally)
+    """Yield a text sitemap: one URL per line and nothing else (sitemaps.org, "Text file")."""
+    return _Page(lambda entry: f"{entry.loc}\n", "", "", limits or Limits(), report, tally).write(groups)
 
 
 def write_index(items: Iterable[IndexItem]) -> Iterator[bytes]:
-    """Yield a ``<sitemapindex>``; raise TooManyPages beyond 50,000 sitemaps or 50 MB."""
+    """Yield a ``<sitemapindex>``; raise TooManyPages if it exceeds 50,000 sitemaps or 50 MB."""
     yield f'{DECLARATION}<sitemapindex xmlns="{NAMESPACE}">\n'.encode()
     size = 0
     for count, item in enumerate(items, start=1):
@@ -122,38 +114,15 @@ def too_many_pages() -> TooManyPages:
 
 
 def page_full(label: str, limits: Limits, *, split_at: object) -> PageFull:
-    """Return the error for a page that passes `limits`."""
+    """Return the error for a page that exceeds `limits`."""
     return PageFull(
-        f"The sitemap {label!r} holds more on one page than {limits.urls:,} URLs or {limits.bytes:,} bytes.",
+        f"A page of the sitemap {label!r} would exceed {limits.urls:,} URLs or {limits.bytes:,} bytes.",
         split_at=split_at,
     )
 
 
-def _write(
-    groups: Iterable[Group | Block],
-    element: Callable[[Entry], str],
-    *,
-    head: str,
-    foot: str,
-    limits: Limits | None,
-    report: Report,
-    tally: Tally,
-    as_given: bool = False,
-) -> Iterator[bytes]:
-    page = _Page(element, head, foot, limits or Limits(), report, tally, as_given=as_given)
-    for group in groups:
-        if isinstance(group, Block):
-            page.add_block(group)
-        else:
-            page.add_group(group)
-        if page.waiting >= _CHUNK:
-            yield page.taken()
-    tally.bytes += len(foot)
-    yield page.taken() + foot.encode()
-
-
 class _Page:
-    """A page while it is written: what it holds, what was not yet handed on, and where it would be split."""
+    """A page that is being written: its size so far, the pieces not yet yielded, and where to split it."""
 
     def __init__(
         self,
@@ -163,10 +132,10 @@ class _Page:
         limits: Limits,
         report: Report,
         tally: Tally,
-        *,
-        as_given: bool,
+        as_given: bool = False,
     ) -> None:
         self._element = element
+        self._foot = foot.encode()
         self._limits = limits
         self._report = report
         self._tally = tally
@@ -177,20 +146,31 @@ class _Page:
         self._seen: set[str] = set()
         self._split_at: object = None
         self._pending = [head.encode()]
-        self.waiting = tally.bytes = len(self._pending[0])
+        self._waiting = tally.bytes = len(self._pending[0])
 
-    def taken(self) -> bytes:
-        """Return what was not yet handed on."""
-        data, self._pending, self.waiting = b"".join(self._pending), [], 0
+    def write(self, groups: Iterable[Group | Block]) -> Iterator[bytes]:
+        """Yield the page in pieces."""
+        for group in groups:
+            if isinstance(group, Block):
+                self._add_block(group)
+            else:
+                self._add_group(group)
+            if self._waiting >= _CHUNK:
+                yield self._taken()
+        self._tally.bytes += len(self._foot)
+        yield self._taken() + self._foot
+
+    def _taken(self) -> bytes:
+        data, self._pending, self._waiting = b"".join(self._pending), [], 0
         return data
 
-    def add_group(self, group: Group) -> None:
+    def _add_group(self, group: Group) -> None:
         """Add the entries of one row, all or none of them."""
         fresh = group.entries if self._as_given else without_repeats(group, self._seen, self._report)
         self._add(group.key, "".join(map(self._element, fresh)).encode(), len(fresh))
 
-    def add_block(self, block: Block) -> None:
-        """Add many rows: all at once, or one after the other where something has to be decided."""
+    def _add_block(self, block: Block) -> None:
+        """Add many rows: all at once, or one by one if a URL may repeat or the page is nearly full."""
         is_near_end = (
             self._tally.bytes + len(block.text) > self._fill or self._tally.urls + block.urls > self._limits.urls
         )
@@ -213,7 +193,7 @@ class _Page:
         tally, limits = self._tally, self._limits
         is_too_much = tally.bytes + len(text) > self._room or tally.urls + urls > limits.urls
         if is_too_much and (self._as_given or self._head + len(text) > self._room or urls > limits.urls):
-            self._report.leave_out(key, "location", InvalidEntry("E-FILE-SIZE", "the row does not fit the page"))
+            self._report.leave_out(key, "location", InvalidEntry("E-FILE-SIZE", "the row does not fit on the page"))
             return
         if self._split_at is None and tally.urls and tally.bytes + len(text) > self._fill:
             self._split_at = key
@@ -224,18 +204,18 @@ class _Page:
 
     def _keep(self, text: bytes, urls: int) -> None:
         self._pending.append(text)
-        self.waiting += len(text)
+        self._waiting += len(text)
         self._tally.bytes += len(text)
         self._tally.urls += urls
 
 
 def _loc_in(text: str) -> str:
-    """Return the address in the text of a ``<url>``."""
+    """Return the URL in the text of a ``<url>``."""
     return html.unescape(text.partition("<loc>")[2].partition("</loc>")[0])
 
 
 def without_repeats(group: Group, seen: set[str], report: Report) -> list[Entry]:
-    """Return the entries whose address is not among `seen`, and add it."""
+    """Return the entries whose URLs are not in `seen`, and add these URLs to it."""
     fresh = []
     for entry in group.entries:
         if entry.loc in seen:

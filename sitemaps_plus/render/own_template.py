@@ -125,7 +125,7 @@ def _split_index(sizes: Sequence[int], empty: int, whole: int, limits: Limits) -
 
 
 def _leave_out(group: Group, report: Report) -> None:
-    report.leave_out(group.key, "location", InvalidEntry("E-FILE-SIZE", "the row does not fit the page"))
+    report.leave_out(group.key, "location", InvalidEntry("E-FILE-SIZE", "the row does not fit on the page"))
 
 
 def _url(entry: Entry, cleaner: Cleaner) -> Url:

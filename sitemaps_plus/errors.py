@@ -1,4 +1,4 @@
-"""Every error the package raises: each says what is wrong, where, and what to do."""
+"""The errors of the package; each text says what is wrong, where, and what to do."""
 
 
 class SitemapError(Exception):
@@ -16,46 +16,46 @@ class InvalidEntry(SitemapError, ValueError):
         """What is wrong, where, and what to do."""
 
     def within(self, where: str, value: str | None = None) -> "InvalidEntry":
-        """Return the same error as that of a field, whose value is shown if the text does not."""
+        """Return this error for the field `where`; the text shows `value` if it does not already."""
         is_shown = value is None or value in self.text
         return InvalidEntry(self.code, f"{where}: {self.text}" if is_shown else f"{where} is {value}. {self.text}")
 
 
 class NotTranslated(InvalidEntry):
-    """A row has no page in one of the languages."""
+    """A row is not translated into one of the languages."""
 
 
 class InvalidSitemap(SitemapError, TypeError):
-    """A Sitemap class is declared in a way that cannot work."""
+    """The declaration of a Sitemap class cannot work."""
 
 
 class MissingExtra(SitemapError, ImportError):
-    """An optional package is needed and not installed."""
+    """An optional package is needed but not installed."""
 
 
 class NoOrigin(SitemapError, LookupError):
-    """The scheme and host of the site cannot be told."""
+    """The scheme and host of the site are unknown."""
 
 
 class UnknownHost(NoOrigin):
-    """The host that a request names belongs to no site (HTTP 404)."""
+    """The host of a request belongs to no site (HTTP 404)."""
 
 
 class PageNotFound(SitemapError, LookupError):
-    """A sitemap or a page of it does not exist (HTTP 404)."""
+    """The sitemap or the page does not exist (HTTP 404)."""
 
 
 class PageEmpty(PageNotFound):
-    """A page has no URL at present: no rows, or all of them left out."""
+    """A page has no URLs at present: it has no rows, or all of them are left out."""
 
     def __init__(self, text: str, *, report: object) -> None:
         super().__init__(text)
         self.report = report
-        """The ``Report`` that says why rows were left out."""
+        """The ``Report`` with the reasons for which rows were left out."""
 
 
 class PageGone(PageNotFound):
-    """A page existed once and its number is retired (HTTP 410)."""
+    """The page existed once; its number is retired (HTTP 410)."""
 
 
 class InvalidCursor(SitemapError, ValueError):
@@ -63,24 +63,24 @@ class InvalidCursor(SitemapError, ValueError):
 
 
 class Unavailable(SitemapError, RuntimeError):
-    """The database does not answer, and no version of a sitemap is kept (HTTP 503)."""
+    """The database does not answer, and no earlier version of the sitemap is stored (HTTP 503)."""
 
 
 class PageFull(SitemapError, OverflowError):
-    """The rows of a page do not fit the protocol's limits."""
+    """The rows of a page exceed the limits of the protocol."""
 
     def __init__(self, text: str, *, split_at: object) -> None:
         super().__init__(text)
         self.split_at = split_at
-        """Key of the first row that belongs on another page."""
+        """Key of the first row that has to move to another page."""
 
 
 class TooManyPages(SitemapError, OverflowError):
-    """An index would list more than 50,000 sitemaps."""
+    """An index would exceed 50,000 sitemaps or 50 MB."""
 
 
 class StrictError(SitemapError, ValueError):
-    """A row or a part of one was left out while ``STRICT`` is on."""
+    """A row, or a part of one, was left out while ``STRICT`` is on."""
 
 
 class BuildLocked(SitemapError, RuntimeError):
@@ -88,25 +88,25 @@ class BuildLocked(SitemapError, RuntimeError):
 
 
 class BuildNotStarted(SitemapError, RuntimeError):
-    """No process could be started for a build."""
+    """The process of a build could not be started."""
 
 
 class LeaseLost(SitemapError, RuntimeError):
-    """A build must stop, because another one has taken over, or may have."""
+    """A build must stop because another one has taken over, or may have."""
 
 
 class Stopped(SitemapError, RuntimeError):
-    """The build was asked to stop."""
+    """Somebody stopped the build."""
 
 
 class InvalidDocument(SitemapError, ValueError):
-    """A page that a template of the project makes is none that a crawler would accept."""
+    """A template of the project renders a page that crawlers would reject."""
 
 
 def shown(value: object) -> str:
-    """Return `value` as an error message may show it: printable and at most 100 characters."""
+    """Return `value` for an error message: printable, and at most 100 characters."""
     try:
         text = repr(value)
-    except Exception:  # A broken __repr__ must not hide the error that is being reported.
+    except Exception:  # A broken __repr__ must not hide the error to report.
         return f"a {type(value).__name__}"
     return text if len(text) <= 100 else f"{text[:97]}..."

@@ -232,7 +232,7 @@ def test_who_listens_to_another_class_is_not_called(listen: Listener, monkeypatc
 
 def test_a_report_tells_rows_and_goes_to_another_process_alone() -> None:
     told: list[Problem] = []
-    report = Report("products", tell=lambda problem: told.append(problem))
+    report = Report("products", on_left_out=lambda problem: told.append(problem))
     report.leave_out(5, "location", ValueError("no"))
 
     copy = pickle.loads(pickle.dumps(report))  # noqa: S301 - our own

@@ -1,4 +1,4 @@
-"""Turn what a project calls a location into the absolute, encoded URL that may stand in a sitemap."""
+"""Turn the locations of a project into the absolute, encoded URLs that a sitemap may list."""
 
 import importlib
 import re
@@ -12,7 +12,7 @@ from sitemaps_plus.protocol.limits import MAX_LOC
 from sitemaps_plus.protocol.text import Warn, ignore
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# RFC 3986: unreserved, sub-delims and : @ / ? (what a path with its query may hold unencoded).
+# RFC 3986: unreserved, sub-delims and : @ / ?, the characters that need no encoding in a path or query.
 _SAFE = "-._~!$&'()*+,;=:@/?"
 _CHARS = rf"[A-Za-z0-9{re.escape(_SAFE)}]*"
 _encoded_path = re.compile(rf"/(?!/){_CHARS}(?:%[0-9A-Fa-f]{{2}}{_CHARS})*").fullmatch
@@ -21,7 +21,7 @@ _ENCODED = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = re.compile(r"[A-Za-z0-9\-._~]")
 _ABSOLUTE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?://([^/?#]*))?(.*)", re.DOTALL)
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]*))?")
-# RFC 1123 labels, and the underscore that the DNS allows and private hosts use.
+# RFC 1123 labels; also the underscore, which the DNS allows and private hosts use.
 _LABEL = r"[a-z0-9_](?:[a-z0-9_\-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 _DOTS = {".", ".."}
@@ -29,7 +29,7 @@ _DOTS = {".", ".."}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Scheme, host and port that serve a site."""
+    """The scheme, host and port of a site."""
 
     scheme: str
     """``http`` or ``https``."""
@@ -38,63 +38,63 @@ class Origin:
     """Lower case, A-labels; an IPv6 address in brackets."""
 
     port: int | None = None
-    """``None`` stands for the default port of the scheme, which is replaced by it."""
+    """``None`` for the default port of the scheme."""
 
     _text: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Raise `InvalidEntry` unless the parts are what `parse` would make them."""
+        """Raise `InvalidEntry` unless the parts are in the form that `parse` gives them."""
         if self.scheme not in _DEFAULT_PORTS:
             raise InvalidEntry("E-URL-SCHEME", f"The scheme {shown(self.scheme)} is not 'http' or 'https'.")
         if _host(self.host) != self.host:
-            text = f"The host {shown(self.host)} is not in lower case and A-labels; Origin.parse() makes it so."
+            text = f"The host {shown(self.host)} is not in lower case and A-labels; Origin.parse() converts it."
             raise InvalidEntry("E-URL-HOST", text)
         if self.port is not None and not 0 < self.port < 65536:
-            raise InvalidEntry("E-URL-HOST", f"{self.port} is no port; ports are 1 to 65535.")
+            raise InvalidEntry("E-URL-HOST", f"{self.port} is not a port; use 1 to 65535.")
         if self.port == _DEFAULT_PORTS[self.scheme]:
             object.__setattr__(self, "port", None)
         port = "" if self.port is None else f":{self.port}"
         object.__setattr__(self, "_text", f"{self.scheme}://{self.host}{port}")
 
     def __str__(self) -> str:
-        """Return the origin as it begins a URL: ``https://example.com:8443``."""
+        """Return the beginning of a URL: ``https://example.com:8443``."""
         return self._text
 
     @classmethod
     def parse(cls, text: str) -> "Origin":
-        """Return the origin that `text` (``https://bücher.example:8443``) names; one slash may follow.
+        """Return the origin in `text` (``https://bücher.example:8443``), which may end in one slash.
 
-        Raise `InvalidEntry`: ``E-ORIGIN`` for a path, query or fragment, else the codes of `normalize`.
+        Raise `InvalidEntry`: ``E-ORIGIN`` if a path, query or fragment follows, else with the codes of `normalize`.
         """
         scheme, authority, rest = _split(text)
         origin = _origin(scheme, authority)
         if rest not in ("", "/"):
-            said = f"The origin {origin} is followed by {shown(rest)}; write scheme, host and port alone."
+            said = f"The origin {origin} is followed by {shown(rest)}; give only scheme, host and port."
             raise InvalidEntry("E-ORIGIN", said)
         return origin
 
     def with_scheme(self, scheme: str) -> "Origin":
-        """Return the same host and port under `scheme`; a default port stays the default one."""
+        """Return the same host and port under `scheme`; a default port stays the default."""
         return Origin(scheme=scheme, host=self.host, port=self.port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Which URLs one sitemap may list (sitemaps.org, "Sitemap file location")."""
+    """The URLs that one sitemap may list (sitemaps.org, "Sitemap file location")."""
 
     origin: Origin
-    """Where the sitemap itself is served."""
+    """The origin of the sitemap itself."""
 
     directory: str = "/"
-    """Directory of the sitemap's own URL; begins and ends with a slash."""
+    """The directory of the sitemap's own URL; begins and ends with a slash."""
 
     any_host: bool = False
-    """Cross-submission: compare the scheme alone, not host, port and directory."""
+    """Cross-submission: compare only the scheme, not host, port and directory."""
 
     _prefix: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Raise `InvalidEntry` unless the directory is one; encode it as URLs are."""
+        """Encode the directory; raise `InvalidEntry` unless it begins and ends with a slash."""
         if not (self.directory.startswith("/") and self.directory.endswith("/")):
             text = f"The directory {shown(self.directory)} does not begin and end with a slash."
             raise InvalidEntry("E-URL-SCOPE", text)
@@ -105,14 +105,14 @@ class Scope:
 def normalize(value: object, *, origin: Origin, warn: Warn = ignore, max_length: int = MAX_LOC) -> str:
     """Return `value`, an absolute URL or an absolute path of `origin`, as an absolute URL in ASCII.
 
-    Path and query are percent-encoded where RFC 3986 asks for it and nowhere else: what is encoded stays as it is, no
-    dot segment is removed, no Unicode normalized. The host gets lower case and A-labels, a default port goes, and so
-    does a fragment, with ``W-URL-FRAGMENT``. Raise `InvalidEntry`: ``E-URL-EMPTY``, ``E-URL-RELATIVE``,
+    Percent-encode path and query where RFC 3986 requires it and nowhere else: existing escapes and dot segments stay,
+    Unicode is not normalized. Convert the host to lower case and A-labels; remove a default port and, with
+    ``W-URL-FRAGMENT``, a fragment. Raise `InvalidEntry`: ``E-URL-EMPTY``, ``E-URL-RELATIVE``,
     ``E-URL-SCHEME``, ``E-URL-USERINFO``, ``E-URL-HOST``, ``E-URL-CHARS`` or, above `max_length` characters,
     ``E-URL-LENGTH``; a non-ASCII host without the ``idna`` extra raises `MissingExtra`.
     """
     text = value if type(value) is str else _text(value)
-    # The two common forms first: this runs once a URL.
+    # The two common forms first: this runs for every URL.
     if _encoded_path(text):
         url = origin._text + text
     elif text.startswith(origin._text) and _encoded_path(text, len(origin._text)):
@@ -126,9 +126,9 @@ def normalize(value: object, *, origin: Origin, warn: Warn = ignore, max_length:
 
 
 def quote_path(path: str) -> str:
-    """Return `path`, with or without a query, with its characters outside RFC 3986 as percent-encoded UTF-8.
+    """Return `path`, with or without a query, with percent-encoded UTF-8 for all characters outside RFC 3986.
 
-    Valid ``%XX`` stay as they are, hex case included; any other ``%`` becomes ``%25``, a space ``%20``, ``#`` ``%23``.
+    A valid ``%XX`` stays, in its case; any other ``%`` becomes ``%25``, a space ``%20``, ``#`` ``%23``.
     """
     try:
         return _STRAY_PERCENT.sub("%25", quote(path, safe=f"%{_SAFE}"))
@@ -137,10 +137,10 @@ def quote_path(path: str) -> str:
 
 
 def canonical(url: str) -> str:
-    """Return what is equal for all ways to encode one URL, which `normalize` has returned.
+    """Return one form for all encodings of a URL that `normalize` returned.
 
-    Of a path all that need not be encoded is decoded, because Django decodes it before it looks for a view; of a query
-    only what RFC 3986 (6.2.2) calls unreserved.
+    In a path, decode everything that needs no encoding, because Django decodes paths before it looks for a view; in a
+    query, decode only the characters that RFC 3986 (6.2.2) calls unreserved.
     """
     head, mark, query = url.partition("?")
     scheme, authority, path = _split(head)
@@ -154,17 +154,17 @@ def _decoded(match: re.Match[str]) -> str:
 
 
 def check_scope(url: str, scope: Scope) -> None:
-    """Raise `InvalidEntry` unless a sitemap of `scope` may list `url`, which `normalize` has returned.
+    """Raise `InvalidEntry` unless a sitemap of `scope` may list `url`, which `normalize` returned.
 
     The codes are ``E-URL-SCHEME``, ``E-URL-HOST``, ``E-URL-PORT`` and ``E-URL-SCOPE``.
     """
-    # Dot segments can leave a directory that the text seems to be in.
+    # With dot segments, a URL that begins with a directory may be outside of it.
     if url.startswith(scope._prefix) and "/." not in url and "/%2" not in url:
         return
     scheme, authority, path = _split(url)
     found, own = _origin(scheme, authority), scope.origin
     if found.scheme != own.scheme:
-        said = f"{shown(url)} is {found.scheme} but its sitemap is served over {own.scheme}; both must be the same."
+        said = f"{shown(url)} is {found.scheme}, but its sitemap is served over {own.scheme}; use one scheme for both."
         raise InvalidEntry("E-URL-SCHEME", said)
     if scope.any_host:
         return
@@ -172,9 +172,14 @@ def check_scope(url: str, scope: Scope) -> None:
         said = f"{shown(url)} is on another host than its sitemap ({own.host}); list it in a sitemap of its own host."
         raise InvalidEntry("E-URL-HOST", said)
     if found.port != own.port:
-        raise InvalidEntry("E-URL-PORT", f"{shown(url)} does not have the port of its sitemap ({own}).")
+        raise InvalidEntry(
+            "E-URL-PORT",
+            f"{shown(url)} has another port than its sitemap ({own}); list it in a sitemap of its own port.",
+        )
     if not _without_dots(path).startswith(scope.directory):
-        said = f"{shown(url)} is not below {scope.directory}, where its sitemap is; serve the sitemap higher up."
+        said = (
+            f"{shown(url)} is not below {scope.directory}, the directory of its sitemap; serve the sitemap higher up."
+        )
         raise InvalidEntry("E-URL-SCOPE", said)
 
 
@@ -183,7 +188,7 @@ def _text(value: object) -> str:
         raise InvalidEntry("E-URL-EMPTY", "The URL is None; give an absolute URL or a path that begins with '/'.")
     if isinstance(value, (bytes, bytearray, memoryview)):
         raise InvalidEntry("E-URL-CHARS", f"The URL {shown(value)} is bytes; decode it to text first.")
-    # A lazy string becomes text here; str.__str__ makes a SafeString an exact str.
+    # str() evaluates a lazy string; str.__str__ turns a SafeString into an exact str.
     return str.__str__(str(value))
 
 
@@ -201,7 +206,7 @@ def _normalize(text: str, origin: Origin, warn: Warn) -> str:
     # RFC 3986, 6.2.3: an empty path is the path "/".
     url = f"{head}{'' if path.startswith('/') else '/'}{quote_path(path)}"
     if mark:
-        warn("W-URL-FRAGMENT", f"The fragment of {shown(text)} was left out; search engines do not support it.")
+        warn("W-URL-FRAGMENT", f"The fragment of {shown(text)} was removed; search engines ignore fragments.")
     return url
 
 
@@ -209,11 +214,11 @@ def _split(text: str) -> tuple[str, str, str]:
     """Return scheme, authority and the rest of an absolute URL."""
     match = _ABSOLUTE.fullmatch(text)
     if match is None:
-        said = f"The URL {shown(text)} is relative; begin it with http:// or https://, or with one '/' and the path."
+        said = f"The URL {shown(text)} is relative; begin it with http:// or https://, or with '/'."
         raise InvalidEntry("E-URL-RELATIVE", said)
     scheme = match[1].lower()
     if scheme not in _DEFAULT_PORTS:
-        said = f"The URL begins with {shown(match[1] + ':')}; a sitemap lists http:// and https:// URLs alone."
+        said = f"The URL begins with {shown(match[1] + ':')}; a sitemap may list only http:// and https:// URLs."
         raise InvalidEntry("E-URL-SCHEME", said)
     return scheme, match[2] or "", match[3]
 
@@ -226,12 +231,12 @@ def _origin(scheme: str, authority: str) -> Origin:
 
 def _host_and_port(authority: str) -> tuple[str, int | None]:
     if "@" in authority:
-        # Not shown: it may hold a password.
-        said = f"The URL on {shown(authority.rpartition('@')[2])} holds a user name or password; remove them."
+        # Do not show all of it: it may contain a password.
+        said = f"The URL on {shown(authority.rpartition('@')[2])} contains a user name or password; remove it."
         raise InvalidEntry("E-URL-USERINFO", said)
     match = _AUTHORITY.fullmatch(authority)
     if match is None or len(match[2] or "") > 5:
-        raise InvalidEntry("E-URL-HOST", f"{shown(authority)} is not a host with or without a port.")
+        raise InvalidEntry("E-URL-HOST", f"{shown(authority)} is not a host, with or without a port.")
     return match[1], int(match[2]) if match[2] else None
 
 
@@ -241,7 +246,7 @@ def _host(text: str) -> str:
         return _ipv6(text)
     host = text.lower() if text.isascii() else _to_ascii(text)
     if not _HOST.fullmatch(host) or len(host.removesuffix(".")) > 253:
-        said = f"The URL has no usable host ({shown(text)})."
+        said = f"The URL has no valid host ({shown(text)})."
         raise InvalidEntry("E-URL-HOST", said)
     if host.removesuffix(".").rpartition(".")[2].isdigit():
         _check_ipv4(host.removesuffix("."))
@@ -250,7 +255,7 @@ def _host(text: str) -> str:
 
 def _ipv6(text: str) -> str:
     try:
-        # A zone ("%eth0") means something on one machine alone.
+        # A zone ("%eth0") has a meaning on one machine only.
         if "%" in text:
             raise AddressValueError("it has a zone")
         return f"[{IPv6Address(text[1:-1]).compressed}]"
@@ -262,7 +267,7 @@ def _check_ipv4(host: str) -> None:
     try:
         IPv4Address(host)
     except AddressValueError as error:
-        said = f"The host {shown(host)} ends in a number but is no IPv4 address: {error}."
+        said = f"The host {shown(host)} ends in a number but is not an IPv4 address: {error}."
         raise InvalidEntry("E-URL-HOST", said) from error
 
 
@@ -287,11 +292,11 @@ def _check_encodable(text: str) -> None:
 
 
 def _broken_text(text: str) -> InvalidEntry:
-    return InvalidEntry("E-URL-CHARS", f"The URL {shown(text)} holds a lone surrogate, which UTF-8 cannot write.")
+    return InvalidEntry("E-URL-CHARS", f"The URL {shown(text)} contains a lone surrogate, which UTF-8 cannot encode.")
 
 
 def _without_dots(path: str) -> str:
-    """Return the path of `path` (its query cut off) as a client resolves its dot segments (RFC 3986, 5.2.4)."""
+    """Return `path` without its query, with dot segments resolved as clients do (RFC 3986, 5.2.4)."""
     kept: list[str] = []
     *folders, last = path.partition("?")[0].split("/")
     for segment in [*folders, last]:

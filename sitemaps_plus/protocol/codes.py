@@ -1,4 +1,4 @@
-"""Turn language and country codes into the ones that search engines read, or say which one was meant."""
+"""Turn language and country codes into those that search engines accept, or suggest the right one."""
 
 import re
 from functools import lru_cache
@@ -30,9 +30,9 @@ COUNTRIES = frozenset(
 """The 249 countries of ISO 3166-1, alpha-2."""
 
 _COUNTRY_HINTS = {"UK": "GB"}
-# Reserved by ISO 3166 and no countries; Google ignores them.
+# Reserved by ISO 3166, but not countries; Google ignores them.
 _RESERVED = {"EU", "UN"}
-# Codes of countries, of older lists and of habit, in place of those of languages.
+# Frequent mistakes: country codes, outdated codes and habits.
 _LANGUAGE_HINTS = {
     "cn": "zh", "cz": "cs", "dk": "da", "gr": "el", "in": "id", "iw": "he", "ji": "yi", "jp": "ja", "mo": "ro",
     "sh": "sr-Latn", "ua": "uk", "us": "en", "vn": "vi",
@@ -43,26 +43,28 @@ _CHINESE = {"hans": "zh-cn", "hant": "zh-tw", "cn": "zh-cn", "sg": "zh-cn", "tw"
 
 @lru_cache(maxsize=1024)
 def check_country(code: str) -> str:
-    """Return `code` in upper case if ISO 3166-1 knows it; else raise `InvalidEntry` ``E-COUNTRY`` (G-VID)."""
+    """Return a country code of ISO 3166-1 in upper case; raise `InvalidEntry` ``E-COUNTRY`` for others (G-VID)."""
     country = code.strip().upper()
     if country in COUNTRIES:
         return country
-    raise InvalidEntry("E-COUNTRY", f"{shown(code)} is no country of ISO 3166-1{_country_hint(country)}")
+    raise InvalidEntry("E-COUNTRY", f"{shown(code)} is not a country of ISO 3166-1{_country_hint(country)}")
 
 
 @lru_cache(maxsize=1024)
 def check_hreflang(code: str) -> str:
     """Return `code` as the value of ``hreflang``, in canonical case: ``zh-hans-us`` gives ``zh-Hans-US``.
 
-    That is an ISO 639-1 language, perhaps an ISO 15924 script, perhaps an ISO 3166-1 region; or ``x-default`` (G-HRF).
-    Raise `InvalidEntry`: ``E-HREFLANG-LANG`` for the first part, ``E-HREFLANG-REGION`` for what follows it.
+    The code is an ISO 639-1 language, then optionally an ISO 15924 script and an ISO 3166-1 region; or ``x-default``
+    (G-HRF). Raise `InvalidEntry`: ``E-HREFLANG-LANG`` for the language, ``E-HREFLANG-REGION`` for the other parts.
     """
     if code.lower() == "x-default":
         return "x-default"
     language, *rest = code.split("-")
     if "_" in code:
         meant = code.replace("_", "-")
-        raise InvalidEntry("E-HREFLANG-LANG", f"{shown(code)} is no hreflang: write {shown(meant)}, with a hyphen.")
+        raise InvalidEntry(
+            "E-HREFLANG-LANG", f"{shown(code)} is not a valid hreflang; write {shown(meant)}, with a hyphen."
+        )
     if language.lower() not in LANGUAGES:
         raise InvalidEntry("E-HREFLANG-LANG", _no_language(code, language.lower()))
     parts = [language.lower()]
@@ -77,10 +79,10 @@ def check_hreflang(code: str) -> str:
 
 @lru_cache(maxsize=1024)
 def check_news_language(code: str) -> str:
-    """Return `code` as a news publication's language: ``en-GB`` gives ``en``, ``zh-Hans`` gives ``zh-cn``.
+    """Return `code` as the language of a news publication: ``en-GB`` gives ``en``, ``zh-Hans`` gives ``zh-cn``.
 
-    Two letters (ISO 639-1) or three (ISO 639-2); only Chinese has a second part (G-NWS). Raise `InvalidEntry`
-    ``E-NEWS-LANGUAGE``.
+    The language has two letters (ISO 639-1) or three (ISO 639-2); only Chinese keeps a second part (G-NWS).
+    Raise `InvalidEntry` ``E-NEWS-LANGUAGE``.
     """
     tag = code.strip().lower()
     language, *rest = re.split("[-_]", tag)
@@ -95,19 +97,19 @@ def _country_hint(country: str) -> str:
     if country in _COUNTRY_HINTS:
         return f"; did you mean {_COUNTRY_HINTS[country]!r}?"
     if country in _RESERVED:
-        return "; list its countries one by one."
-    return "; write two letters such as 'IE'."
+        return "; list its countries one by one instead."
+    return "; use two letters, such as 'IE'."
 
 
 def _no_language(code: str, language: str) -> str:
     if language in _LANGUAGE_HINTS:
         return f"{shown(code)} does not begin with a language; did you mean {_LANGUAGE_HINTS[language]!r}?"
-    return f"{shown(code)} does not begin with a language of ISO 639-1; write two letters such as 'en'."
+    return f"{shown(code)} does not begin with a language of ISO 639-1; use two letters, such as 'en'."
 
 
 def _no_region(code: str, before: str, region: str) -> str:
     if region in _COUNTRY_HINTS:
         hint = f"did you mean '{before}-{_COUNTRY_HINTS[region]}'?"
     else:
-        hint = f"write {before!r}, or the two letters of a country behind it."
-    return f"In {shown(code)}, {shown(region)} is no country of ISO 3166-1; {hint}"
+        hint = f"write {before!r}, or add the two letters of a country to it."
+    return f"In {shown(code)}, {shown(region)} is not a country of ISO 3166-1; {hint}"

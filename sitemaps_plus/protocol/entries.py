@@ -1,4 +1,4 @@
-"""Turn what the hooks give for one row into one ``<url>`` that keeps every rule, or leave it out and say why."""
+"""Turn the values of the hooks for one row into one valid ``<url>``, or leave it out and report why."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Link(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One ``<url>``; every value is finished protocol text, not yet escaped."""
+    """One ``<url>``; the values are protocol text that is not yet escaped."""
 
     loc: str
     lastmod: str | None = None
@@ -36,25 +36,25 @@ class Entry(NamedTuple):
     extra: str = ""
     """Images, videos and news as finished XML."""
     given: Mapping[str, Any] | None = None
-    """The object and what its hooks gave, where a template of the project wants them."""
+    """The object and the values of its hooks, for a template of the project."""
 
 
 class Group(NamedTuple):
-    """The entries of one row, one for each language; they stay on one page."""
+    """The entries of one row, one for each language; all of them are on one page."""
 
     key: object
     entries: Sequence[Entry]
 
 
 class Block(NamedTuple):
-    """The finished text of many rows at once."""
+    """The XML of many rows at once."""
 
     text: bytes
     urls: int
     names: set[str] | None
-    """What tells the addresses apart, among all blocks of a page; None where one is there twice."""
+    """One name for each URL, unique among all blocks of a page; None if a URL occurs twice."""
     rows: Callable[[], Iterator[tuple[object, list[tuple[str, str]]]]]
-    """Yields the key of each row, and name and text of each of its entries."""
+    """Yields the key of each row, with the name and the XML of each of its entries."""
 
 
 _DOTS = re.compile(r"/\.\.?(?:/|$)")
@@ -65,13 +65,13 @@ _changefreq = lru_cache(maxsize=64, typed=True)(check_changefreq)
 
 @dataclass(slots=True)
 class Newest:
-    """The newest of the dates that were shown to it."""
+    """The newest date of those that `see` was called with."""
 
     value: datetime | None = None
     _last: object = None
 
     def see(self, value: object, tz: tzinfo) -> None:
-        """Take a date or datetime into account."""
+        """Keep a date or datetime if it is the newest."""
         if value is self._last:
             return
         self._last = value
@@ -82,7 +82,7 @@ class Newest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleaner:
-    """Turn raw hook values into protocol text, reporting what breaks a rule."""
+    """A converter from the values of hooks to protocol text, which reports values that break a rule."""
 
     scope: Scope
     tz: tzinfo
@@ -91,12 +91,12 @@ class Cleaner:
     report: Report
     profile: Profile = PROFILES["default"]
     hreflang: Callable[[str], str | None] = check_hreflang
-    """Makes the ``hreflang`` of a language, None where it has none."""
+    """Returns the ``hreflang`` of a language, or None if it has none."""
     newest: Newest = field(default_factory=Newest)
     """The newest lastmod seen so far."""
 
     def loc(self, key: object, value: object) -> str:
-        """Return the address of a row; raise InvalidEntry where it has none that a sitemap may list."""
+        """Return the URL of a row; raise InvalidEntry if a sitemap may not list it."""
         url = normalize(
             value,
             origin=self.scope.origin,
@@ -106,14 +106,14 @@ class Cleaner:
         check_scope(url, self.scope)
         if "/." in url and _DOTS.search(url.partition("?")[0]):
             raise InvalidEntry(
-                "E-URL-DOTS", f"{url} has a part '.' or '..', which clients take out: it is another page."
+                "E-URL-DOTS", f"{url} has a part '.' or '..'; clients remove it and request another page."
             )
         return url
 
     def links(self, key: object, hrefs: Iterable[tuple[object, object]]) -> list[Link]:
-        """Return the links to a row in other languages, which may be on other hosts; none to those that break a rule.
+        """Return the valid links to a row in other languages, which may be on other hosts.
 
-        Each is given as its language and address; of two for one ``hreflang`` the first one counts.
+        `hrefs` are pairs of language and URL; if two have one ``hreflang``, the first one is used.
         """
         found: dict[str, Link] = {}
         for language, href in hrefs:
@@ -121,7 +121,7 @@ class Cleaner:
             if link is None:
                 continue
             if found.setdefault(link.hreflang, link).href != link.href:
-                said = f"{link.href} is a second address for hreflang {link.hreflang!r}; the first one is linked."
+                said = f"{link.href} is a second URL for hreflang {link.hreflang!r}; the first one was used."
                 self.report.drop(key, "alternates", InvalidEntry("E-HREFLANG-REPEATED", said))
         return list(found.values())
 
@@ -145,12 +145,12 @@ class Cleaner:
         try:
             return self.hreflang(str(language))
         except InvalidEntry as error:
-            # Not an error: a project has all languages of Django's until it names its own.
-            self.report.warn(key, "alternates", "W-HREFLANG", f"There is no link to {shown(language)}: {error}")
+            # Not an error: without LANGUAGES of its own, a project has all languages of Django.
+            self.report.warn(key, "alternates", "W-HREFLANG", f"No link to {shown(language)}: {error}")
             return None
 
     def lastmod(self, key: object, value: object) -> str | None:
-        """Return the date as text, or None where there is none or none that can be used."""
+        """Return the date as text, or None if it is empty or invalid."""
         text = self._optional(
             key,
             "lastmod",
@@ -168,7 +168,7 @@ class Cleaner:
         return text
 
     def changefreq(self, key: object, value: object) -> str | None:
-        """Return the value if it is one of the seven words, or None."""
+        """Return the value if it is one of the seven words, else None."""
         return self._optional(key, "changefreq", value, _changefreq)
 
     def priority(self, key: object, value: object) -> str | None:

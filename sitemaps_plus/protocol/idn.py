@@ -1,4 +1,4 @@
-"""Turn an international host name into the ASCII form that the DNS knows (UTS 46, IDNA 2008)."""
+"""Turn an international host name into the ASCII form of the DNS (UTS 46, IDNA 2008)."""
 
 import idna
 
@@ -10,5 +10,5 @@ def to_ascii(host: str) -> str:
     try:
         return idna.encode(host, uts46=True).decode("ascii")
     except UnicodeError as error:
-        text = f"The host {host!r} is no valid international domain name: {error}."
+        text = f"The host {host!r} is not a valid international domain name: {error}."
         raise InvalidEntry("E-URL-HOST", text) from error

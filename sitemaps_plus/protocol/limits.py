@@ -1,4 +1,4 @@
-"""How much a page and an index may hold: the limits of the protocol, and the narrower ones of search engines."""
+"""The limits of the protocol, and the narrower ones of some search engines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_LOC = 2047
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The limits of a search engine, where they are narrower than the protocol's."""
+    """The limits of one search engine, which may be narrower than those of the protocol."""
 
     max_urls: int = MAX_URLS
     max_bytes: int = MAX_BYTES
@@ -34,7 +34,7 @@ PROFILES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a page may hold, and how much of that a page is left with when it is split."""
+    """The size at which a page is full, and the size to which a split fills it."""
 
     urls: int = MAX_URLS
     bytes: int = MAX_BYTES

@@ -1,4 +1,4 @@
-"""Collect what was left out of a page and why, in bounded memory."""
+"""Record which rows, or parts of rows, a page leaves out and why, in bounded memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONGEST_REASON = 500
 
 
 class Problem(NamedTuple):
-    """One row, or one part of a row, that a page does not show as it was given."""
+    """One row, or one part of a row, that a page does not contain as it was given."""
 
     label: str
     key: str
@@ -49,16 +49,18 @@ class Problem(NamedTuple):
 
 
 class Report:
-    """What happened to the rows of one rendering.
+    """The problems of the rows of one rendering.
 
-    Under ``strict`` the first row left out, or part dropped, raises ``StrictError``. `tell` is called with each row
-    left out, those too that are only counted.
+    Under ``strict`` the first row left out, or part dropped, raises ``StrictError``. `on_left_out` is called with each
+    row left out, also with those that are only counted.
     """
 
-    def __init__(self, label: str, *, strict: bool = False, tell: Callable[[Problem], None] | None = None) -> None:
+    def __init__(
+        self, label: str, *, strict: bool = False, on_left_out: Callable[[Problem], None] | None = None
+    ) -> None:
         self.label = label
         self.strict = strict
-        self._tell = tell
+        self._on_left_out = on_left_out
         self.left_out = 0
         """Rows that are not in the page."""
         self.dropped = 0
@@ -66,30 +68,30 @@ class Report:
         self.warned = 0
         """Values that were changed or look wrong."""
         self.raised = 0
-        """Of what was left out or dropped, how much code of the project has raised for: it may work the next time."""
+        """Rows left out and parts dropped because code of the project raised an error; the next time it may work."""
         self.problems: list[Problem] = []
         self._logged: set[tuple[str, str]] = set()
 
     def leave_out(self, key: object, hook: str, error: Exception) -> None:
-        """Count a row whose location cannot be used."""
+        """Count a row that is left out because its location is invalid."""
         self.left_out += 1
         problem = self._note(key, hook, error)
         self._fail(problem, "was left out")
-        if self._tell:
-            self._tell(problem)
+        if self._on_left_out:
+            self._on_left_out(problem)
 
     def drop(self, key: object, hook: str, error: Exception) -> None:
-        """Count an optional part that cannot be used; the row stays."""
+        """Count an optional part that is invalid; the row stays."""
         self.dropped += 1
         self._fail(self._note(key, hook, error), "was dropped")
 
     def warn(self, key: object, hook: str, code: str, text: str) -> None:
-        """Count a value that stays in a changed form, or that is plausible only just."""
+        """Count a value that was changed or looks wrong; it stays."""
         self.warned += 1
         self._add(self._problem(key, hook, code, f"{text} [{code}]"), "is questionable")
 
     def merge(self, other: Report) -> None:
-        """Add the counts and problems of another rendering."""
+        """Add the counts and the problems of another report."""
         self.left_out += other.left_out
         self.dropped += other.dropped
         self.warned += other.warned
@@ -97,8 +99,8 @@ class Report:
         self.problems += other.problems[: PROBLEMS_PER_REPORT - len(self.problems)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what another process gets: who listens stays in this one."""
-        return {**self.__dict__, "_tell": None}
+        """Return the state for another process, without the callback of this one."""
+        return {**self.__dict__, "_on_left_out": None}
 
     def _note(self, key: object, hook: str, error: Exception) -> Problem:
         self.raised += not isinstance(error, InvalidEntry)
@@ -129,14 +131,14 @@ class Report:
 
 
 class Silence(Report):
-    """A report that keeps and says nothing: what is looked at twice is reported once."""
+    """A report that keeps and logs nothing, for rows that are rendered a second time."""
 
     def _add(self, problem: Problem, what: str) -> None:
         pass
 
 
 class RowReport(Silence):
-    """A report that says nothing and keeps what happened to each row, for a few rows that somebody looks at."""
+    """A report that logs nothing and keeps the problems of each row, for the few rows that a person looks at."""
 
     def __init__(self, label: str) -> None:
         super().__init__(label)
@@ -150,6 +152,6 @@ class RowReport(Silence):
 
 
 def _one_line(value: object, longest: int) -> str:
-    # Rows hold any text: it must neither break a line of the log nor fill the memory.
+    # Rows may contain any text; it must not break a line of the log or fill the memory.
     text = str(value)[:longest]
     return text if text.isprintable() else repr(text)[1:-1]

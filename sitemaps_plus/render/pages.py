@@ -212,7 +212,7 @@ def neutral() -> Iterator[None]:
 
 def _render(section: Section, page: Page, form: Format, strict: bool, record: Record) -> Document:
     started = time.perf_counter()
-    report, tally = Report(section.label, strict=strict, tell=_listener(section)), Tally()
+    report, tally = Report(section.label, strict=strict, on_left_out=_listener(section)), Tally()
     cleaner = make_cleaner(section, report)
     sampler = Sampler()
     packed = _packed(sampler.watch(_written(section, page, form, cleaner, tally)))

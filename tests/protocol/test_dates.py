@@ -215,7 +215,7 @@ def test_any_other_text_is_refused(value: str) -> None:
 
 @pytest.mark.parametrize(("value", "name"), [(1759320000, "int"), (1.5, "float"), (b"2026-10-01", "bytes")])
 def test_a_value_of_another_type_is_refused_by_name(value: object, name: str) -> None:
-    with pytest.raises(InvalidEntry, match=rf"\({name}\) is no date.*\[E-DATE\]"):
+    with pytest.raises(InvalidEntry, match=rf"\({name}\) is not a date.*\[E-DATE\]"):
         format_date(value, tz=BERLIN)
 
 
@@ -308,7 +308,7 @@ def test_no_value_is_newer_than_the_newest(values: list[date | None], tz: tzinfo
 
 
 def test_what_is_no_date_has_no_moment() -> None:
-    with pytest.raises(InvalidEntry, match=r"\(str\) is no date.*\[E-DATE\]"):
+    with pytest.raises(InvalidEntry, match=r"\(str\) is not a date.*\[E-DATE\]"):
         as_datetime("2026-10-01", tz=BERLIN)
 
 

@@ -610,7 +610,7 @@ def test_one_row_that_a_template_makes_too_large_is_left_out_alone(write_templat
 
     assert paths(locs(text_of(document))) == ["/product-1/", "/product-3/", "/product-4/"]
     assert [(problem.hook, problem.code) for problem in document.report.problems] == [("location", "E-FILE-SIZE")]
-    with pytest.raises(StrictError, match="fit the page"):
+    with pytest.raises(StrictError, match="fit on the page"):
         render_page(section_of(Named), 1, strict=True)
 
 

@@ -1,4 +1,4 @@
-"""Links to a page in other languages: the fields, rules and XML of ``<xhtml:link>``."""
+"""Links to the same page in other languages: the fields, rules and XML of ``<xhtml:link>``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _hreflang(where: str, value: Any) -> Any:
 def _href(where: str, value: Any) -> Any:
     kept = url(where, value)
     if isinstance(value, Path) and value.startswith("/"):
-        # Which site a path is of is sure here: its origin goes before it when it is written.
+        # UrlFor gives paths of this site; they get its origin when they are written.
         return value
     if isinstance(kept, str) and not _SCHEME.match(kept):
         said = f"{where} is {shown(kept)}; begin it with http:// or https://, or give UrlFor for a page of this site."
@@ -42,14 +42,14 @@ class Alternate(Value):
     hreflang: Text = None
     """Language, script, region: ``pt-BR``, ``zh-Hant``; or ``x-default``; required (G-HRF)."""
     href: Url = None
-    """Absolute address, on any domain, or `UrlFor` for a page of this site; required (G-HRF)."""
+    """Absolute URL, on any domain, or `UrlFor` for a page of this site; required (G-HRF)."""
 
     _rules: ClassVar = {"hreflang": _hreflang, "href": _href}
     _required: ClassVar = ("hreflang", "href")
 
 
 def link_element(link: Alternate | Link, context: Context) -> str:
-    """Return one ``<xhtml:link>``; raise `InvalidEntry` for a broken code or address."""
+    """Return one ``<xhtml:link>``; raise `InvalidEntry` for an invalid code or URL."""
     if isinstance(link, Alternate):
         link = link.settled()
     code = check_hreflang(str(link.hreflang))
@@ -58,9 +58,10 @@ def link_element(link: Alternate | Link, context: Context) -> str:
 
 
 def link_elements(links: Iterable[Alternate | Link | None], context: Context, drop: Drop) -> str:
-    """Return the ``<xhtml:link>`` of a page; `drop` hears of each that is broken, or the second one of its code.
+    """Return the ``<xhtml:link>`` elements of a page; call `drop` with the error of a broken or contradicting link.
 
-    Those that the context says the page has are not written again. ``W-HREFLANG-SELF``: none leads to the page (G-HRF).
+    Do not repeat links that the page has already (`Context.links`). Warn ``W-HREFLANG-SELF`` if none of the links leads
+    to the page itself (G-HRF).
     """
     found = {link.hreflang: escape(link.href) for link in context.links}
     written = []
@@ -70,9 +71,9 @@ def link_elements(links: Iterable[Alternate | Link | None], context: Context, dr
             found[code] = href
             written.append(element)
         elif found[code] != href:
-            said = f"{context.loc} has two addresses for one language: {element}; the first one is listed."
+            said = f"{context.loc} has two URLs for one language: {element}; the first one was listed."
             drop(InvalidEntry("E-HREFLANG-REPEATED", said))
     if written and escape(context.loc) not in found.values():
-        said = f"{context.loc} links to other languages and not to itself; search engines want that, too."
+        said = f"{context.loc} links to other languages but not to itself; search engines require that, too."
         context.warn("W-HREFLANG-SELF", said)
     return "".join(written)

@@ -1,4 +1,4 @@
-"""Turn values that hold ORM expressions into builders of finished values; check those that hold none."""
+"""Check values, and turn those with ORM expressions into functions that build a value for each row."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import Any, ClassVar, Self, TypeAlias
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, shown
 from sitemaps_plus.values.fields import Rule, gives_list, is_empty, several
 
-# Of these nothing needs to be asked: neither expressions nor text to be made later.
+# Neither expressions nor lazy text: these need no further look.
 _PLAIN = (str, int, float, Decimal, date, bytes)
 _Fill: TypeAlias = Callable[[Iterator[Any]], Any]
 
 
 class Path(str):
-    """A path that `UrlFor` gave: it is known to be one of this site, where a path written by hand is not."""
+    """A path from `UrlFor`: it certainly belongs to this site, which a path written by hand may not."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ _keeps_broken: ContextVar[bool] = ContextVar("sitemaps_plus_keeps_broken", defau
 
 @contextmanager
 def keep_broken() -> Iterator[None]:
-    """Have values that break a rule be made all the same: a method that lists several must not lose the others."""
+    """Let invalid values be created, with their error: a method that lists several values must not lose the others."""
     token = _keeps_broken.set(True)
     try:
         yield
@@ -41,9 +41,9 @@ def keep_broken() -> Iterator[None]:
 
 
 class Value:
-    """Base of the values: fields with one rule each, any of which may hold an ORM expression.
+    """Base of the values: fields with one rule each, which may hold ORM expressions.
 
-    While one holds an expression, nothing is checked. Else each field keeps what its rule makes of what was given.
+    Without expressions, each field keeps the value that its rule returns. With one, nothing is checked yet.
     """
 
     __slots__ = ("_broken",)
@@ -58,7 +58,7 @@ class Value:
     """Fields that take several things."""
 
     def __post_init__(self) -> None:
-        """Keep what the rules make of the fields; raise `InvalidEntry` where one is broken, or keep that for later."""
+        """Apply the rules to the fields; raise `InvalidEntry` for a broken one, or keep it (see `keep_broken`)."""
         try:
             self._keep()
         except InvalidEntry as error:
@@ -68,7 +68,7 @@ class Value:
 
     @property
     def broken(self) -> InvalidEntry | None:
-        """The rule that the value breaks, while those of a page are made; see `keep_broken`."""
+        """The error of the rule that the value breaks, if it was created under `keep_broken`."""
         return getattr(self, "_broken", None)
 
     def _keep(self) -> None:
@@ -76,7 +76,7 @@ class Value:
         pending = False
         for name, value in given:
             if isinstance(value, list):
-                # Not to be changed from outside, and hashable.
+                # Immutable and hashable.
                 object.__setattr__(self, name, tuple(value))
             if not isinstance(value, _PLAIN):
                 self._check_form(name, value)
@@ -93,14 +93,14 @@ class Value:
         self._check()
 
     def expressions(self) -> dict[str, Any]:
-        """Return the expressions by the name of their field; nested ones are ``uploader.name`` or ``tags.0``."""
+        """Return the expressions by the name of their field; nested names are ``uploader.name`` or ``tags.0``."""
         return dict(pair for name in self._rules for pair in _expressions(name, getattr(self, name)))
 
     def builder(self) -> Callable[[Sequence[Any]], Self | None]:
-        """Return the function from the values of `expressions()`, in that order, to the finished value.
+        """Return the function from the values of `expressions()`, in their order, to the finished value.
 
-        It returns None where an expression of a required field is empty: there is no such thing for this row. It
-        raises `InvalidEntry` where a rule is broken.
+        The function returns None if the expression of a required field is empty: the row has no such value. It raises
+        `InvalidEntry` if a rule is broken.
         """
         given = {name: value for name in self._rules if (value := getattr(self, name)) is not None}
         fills = {name: _filler(value) for name, value in given.items() if is_pending(value)}
@@ -114,7 +114,7 @@ class Value:
         make = type(self)
         take = _taker(given, fills)
         if needed == list(given) and is_expression(given[needed[0]]) and len(needed) == 1:
-            # An image of which only the address is given: there may be many on a page.
+            # A faster way for images with only a URL, of which a page may have many.
             (only,) = needed
             return lambda values: None if is_empty(values[0]) else make(**{only: values[0]})
 
@@ -132,7 +132,7 @@ class Value:
         return build
 
     def settled(self) -> Self:
-        """Return this value with its lazy texts as text of the language now active, which is checked by then."""
+        """Return this value with its lazy texts in the active language, and checked."""
         changed = {}
         for name in self._rules:
             value = getattr(self, name)
@@ -146,7 +146,7 @@ class Value:
         return made
 
     def _check_form(self, name: str, value: Any) -> None:
-        """Raise an error for what no row makes a value of: a class, or a list where one thing is wanted."""
+        """Raise an error for a declaration that is wrong for every row: a class, or a list in a field for one value."""
         where = f"{type(self).__name__}.{name}"
         for part in value if isinstance(value, list | tuple) else (value,):
             if isinstance(part, type):
@@ -160,32 +160,32 @@ class Value:
                 )
 
     def _check(self) -> None:
-        """Raise `InvalidEntry` where fields do not fit each other."""
+        """Raise `InvalidEntry` if fields contradict each other."""
 
     @classmethod
     def _incomplete(cls, missing: Sequence[str]) -> None:
-        """Hear which required fields are empty in a row: there is no such value; raise `InvalidEntry` to forbid it."""
+        """Return None, as a row with empty required fields has no such value; override it to raise `InvalidEntry`."""
 
 
 def is_expression(value: object) -> bool:
-    """Return whether the database computes `value`; a QuerySet, which could be a subquery, is a list of things here."""
+    """Return whether the database computes `value`; a QuerySet is a list of values here, not a subquery."""
     return hasattr(value, "resolve_expression") and not hasattr(value, "__iter__")
 
 
 def is_pending(value: object) -> bool:
-    """Return whether `value` is an expression or holds some."""
+    """Return whether `value` is or contains an expression."""
     if value is None or isinstance(value, _PLAIN):
         return False
     if isinstance(value, tuple | list):
         return any(map(is_pending, value))
     if isinstance(value, Value):
         return any(is_pending(getattr(value, name)) for name in value._rules)
-    # UrlFor is to be built even if it holds none.
+    # UrlFor has to be built even without expressions.
     return is_expression(value) or _is_declared(value)
 
 
 def nested(kind: type[Value], field: str | None = None) -> Rule:
-    """Return the rule for a value of a field; with `field` what is given for that alone stands for it."""
+    """Return the rule for a nested value; with `field`, the value of that field may be given in its place."""
 
     def rule(where: str, value: Any) -> Any:
         if isinstance(value, kind):
@@ -201,7 +201,7 @@ def nested(kind: type[Value], field: str | None = None) -> Rule:
 
 
 def nested_list(kind: type[Value], field: str | None = None) -> Rule:
-    """Return the rule for a list of values, which may also be a single one."""
+    """Return the rule for a list of nested values, or a single one."""
     many = several(nested(kind, field))
 
     def rule(where: str, value: Any) -> Any:
@@ -226,7 +226,7 @@ def _expressions(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _taker(given: Mapping[str, Any], fills: Mapping[str, _Fill]) -> Callable[[Sequence[Any]], dict[str, Any]]:
-    """Return the function from the values of a row to the fields that hold expressions, or why one cannot be built."""
+    """Return the function from the values of a row to the fields with expressions; a failed field has its error."""
     if all(is_expression(given[name]) for name in fills):
         names = tuple(fills)
         return lambda values: dict(zip(names, values, strict=True))
@@ -250,7 +250,7 @@ def attempt(build: Callable[[Any], Any], values: Any) -> Any:
 
 
 def _filler(value: Any) -> _Fill:
-    """Return the function that takes its part of a row's values and gives what stands in place of `value`."""
+    """Return the function that takes its share of the values of a row and builds the value of a field from it."""
     if isinstance(value, tuple):
         fillers = [_filler(part) for part in value]
         return lambda row: tuple(_flat(fill(row) for fill in fillers))
@@ -263,7 +263,7 @@ def _filler(value: Any) -> _Fill:
 
 
 def _flat(parts: Iterable[Any]) -> Iterator[Any]:
-    """Yield the parts of a list and, of those that are lists (`Related`), theirs; what is empty is left out."""
+    """Yield the parts of a list that are not empty, and the parts of lists in it (`Related`)."""
     for part in parts:
         if isinstance(part, list):
             yield from _flat(part)
@@ -274,7 +274,7 @@ def _flat(parts: Iterable[Any]) -> Iterator[Any]:
 
 
 def _path(build: Callable[[Sequence[Any]], str], size: int, row: Iterator[Any]) -> Path | None:
-    """Return the path that `UrlFor` builds; what is empty names no page, so that there is none."""
+    """Return the path that `UrlFor` builds, or None if a value is empty: there is no such page."""
     values = list(islice(row, size))
     return None if any(map(is_empty, values)) else Path(build(values))
 

@@ -1,4 +1,4 @@
-"""Turn what a project gives for one field into the plain value that is written: one rule for each kind of field."""
+"""Turn the values of fields into plain values or refuse them: one rule for each kind of field."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Expression(Protocol):
 
 
 class LazyText(Protocol):
-    """Text that is made when it is used, in the language of that moment: what ``gettext_lazy`` gives."""
+    """Text that is translated when it is used, as from ``gettext_lazy``."""
 
     def casefold(self) -> str:
-        """Return the text without its case, as `str` has it."""
+        """Return the text in lower case, as the method of `str` does."""
 
 
 @runtime_checkable
@@ -53,11 +53,11 @@ def gives_list(value: object) -> bool:
 
 
 class File(Protocol):
-    """What knows its address: the value of a FileField."""
+    """A file with a URL: the value of a FileField."""
 
     @property
     def url(self) -> Any:
-        """Return the address."""
+        """Return the URL."""
 
 
 Text: TypeAlias = str | LazyText | Expression | None
@@ -67,34 +67,34 @@ Number: TypeAlias = int | float | Decimal | str | Expression | None
 YesNo: TypeAlias = bool | str | Expression | None
 
 Rule: TypeAlias = Callable[[str, Any], Any]
-"""Called with the name of a field and what was given for it; returns what is kept, None for nothing."""
+"""Called with the name of a field and the given value; returns the value to keep, or None if it is empty."""
 
 
-# No field takes numbers of more digits; reading them costs time.
+# No field needs more digits, and parsing them takes time.
 _MOST_DIGITS = 100
 
 
 def is_late(value: object) -> bool:
-    """Return whether `value` becomes text only when it is written, in the language of that moment."""
+    """Return whether `value` becomes text only when it is written, in the language active then."""
     plain = (str, bytes, bytearray, int, float, Decimal, date, timedelta, list, tuple, set, frozenset, dict)
     return value is not None and not isinstance(value, plain)
 
 
 def is_empty(value: object) -> bool:
-    """Return whether `value` stands for nothing: None, no text, no file, an empty list."""
+    """Return whether `value` is None, an empty text, an empty list or an empty file."""
     if value is None or isinstance(value, (str, tuple, list)):
         return not value
     return is_file(value) and not value
 
 
 def is_file(value: object) -> bool:
-    """Return whether `value` has an address of its own, as that of a FileField has."""
-    # Asking an empty file itself raises.
+    """Return whether `value` has a URL, as the value of a FileField does."""
+    # Looked up on the class: the url of an empty file raises an error.
     return hasattr(type(value), "url") or "url" in getattr(value, "__dict__", ())
 
 
 def text(where: str, value: Any) -> Any:
-    """Keep text that is not blank; what becomes text later is checked then."""
+    """Keep text that is not blank; check lazy text when it is written."""
     if is_late(value):
         return value
     if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
@@ -106,7 +106,7 @@ def text(where: str, value: Any) -> Any:
 
 
 def short_text(most: int, code: str) -> Rule:
-    """Return the rule for text of at most `most` characters."""
+    """Return the rule for text with at most `most` characters."""
 
     def rule(where: str, value: Any) -> Any:
         kept = text(where, value)
@@ -118,21 +118,21 @@ def short_text(most: int, code: str) -> Rule:
 
 
 def url(where: str, value: Any) -> Any:
-    """Keep an address, or that of a file; it is encoded when it is written."""
+    """Keep a URL, or the URL of a file; it is encoded when it is written."""
     if value is None or isinstance(value, str):
         return None if value is None else text(where, value)
-    # An object of a model may have an attribute of that name too.
+    # A model instance may have an attribute of this name, too.
     if is_file(value) and not hasattr(value, "_meta"):
         return url(where, value.url) if value else None
-    # Of what is no text only a lazy one has this.
+    # Among objects that are not text, only lazy text has this method.
     if hasattr(value, "casefold"):
         return value
-    said = f"{where} is {shown(value)} ({type(value).__name__}); give an address as text, a file of the row, or UrlFor"
-    raise InvalidEntry("E-FIELD-TYPE", f"{said}{' - or call it, as it is a method' if callable(value) else ''}.")
+    said = f"{where} is {shown(value)} ({type(value).__name__}); give a URL as text, a file of the row, or UrlFor"
+    raise InvalidEntry("E-FIELD-TYPE", f"{said}{', or call it: it is a method' if callable(value) else ''}.")
 
 
 def moment(where: str, value: Any) -> Any:
-    """Keep a date, a datetime or the text of a W3C date; a naive datetime gets its zone when it is written."""
+    """Keep a date, a datetime or the text of a W3C date; a naive datetime gets a time zone when it is written."""
     if value == "":
         return None
     try:
@@ -140,12 +140,12 @@ def moment(where: str, value: Any) -> Any:
     except InvalidEntry as error:
         raise error.within(where, shown(value)) from error
     if not is_date:
-        raise InvalidEntry("E-DATE", f"{where} is {shown(value)}; give the day too, as in 2026-10-01.")
+        raise InvalidEntry("E-DATE", f"{where} is {shown(value)}; give the day, too, as in 2026-10-01.")
     return value
 
 
 def yes_no(where: str, value: Any) -> bool | None:
-    """Keep a `bool`; 1 and 0 (databases), ``yes`` and ``no`` stand for one."""
+    """Keep a `bool`; convert 1 and 0, which databases give, and ``yes`` and ``no``."""
     if value == "":
         return None
     word = value.strip().lower() if isinstance(value, str) else value
@@ -157,7 +157,7 @@ def yes_no(where: str, value: Any) -> bool | None:
 
 
 def whole(low: int, high: int | None, code: str) -> Rule:
-    """Return the rule for whole numbers from `low` to `high`; a timedelta counts in seconds, rounded."""
+    """Return the rule for whole numbers from `low` to `high`; a timedelta is rounded to seconds."""
 
     def rule(where: str, value: Any) -> int | None:
         if value == "":
@@ -172,7 +172,7 @@ def whole(low: int, high: int | None, code: str) -> Rule:
 
 
 def decimal(low: int, high: int | None, code: str) -> Rule:
-    """Return the rule for decimal numbers from `low` to `high`, kept as text without exponent."""
+    """Return the rule for decimal numbers from `low` to `high`, which are kept as text without exponent."""
 
     def rule(where: str, value: Any) -> str | None:
         if value == "":
@@ -187,7 +187,7 @@ def decimal(low: int, high: int | None, code: str) -> Rule:
 
 
 def one_of(words: Iterable[str], code: str) -> Rule:
-    """Return the rule for one of some words, in the case in which they are given here."""
+    """Return the rule for one of `words` in any case; keeps the word as it is spelled in `words`."""
     known = {word.lower(): word for word in words}
 
     def rule(where: str, value: Any) -> Any:
@@ -202,10 +202,10 @@ def one_of(words: Iterable[str], code: str) -> Rule:
 
 
 def several(rule: Rule, *, split: str | None = None, most: int | None = None, code: str = "E-FIELD-TYPE") -> Rule:
-    """Return the rule for a list of what `rule` takes, kept as a tuple without what is empty.
+    """Return the rule for a list of values for `rule`; keeps a tuple without the empty ones.
 
-    With `split`, a regular expression, it may be one text, and nothing is named twice; with `most` it is no longer
-    than that.
+    With `split`, a regular expression, the value may also be one text, and duplicates are removed. With `most`,
+    refuse a longer list.
     """
 
     def many(where: str, value: Any) -> Any:
@@ -213,7 +213,7 @@ def several(rule: Rule, *, split: str | None = None, most: int | None = None, co
             if is_late(value):
                 return value
             value = re.split(split, value.strip())
-        # A lazy text is iterable too, by its letters.
+        # Lazy text is iterable, too: letter by letter.
         if hasattr(value, "casefold") or isinstance(value, (bytes, dict)) or not isinstance(value, Iterable):
             raise InvalidEntry("E-FIELD-TYPE", f"{where} is {shown(value)}; give a list.")
         if isinstance(value, (set, frozenset)):

@@ -17,38 +17,38 @@ MAX_IMAGES = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image(Value):
-    """One ``<image:image>`` of a page. All but `loc` is deprecated and written only when asked for."""
+    """One ``<image:image>`` of a page. All fields but `loc` are deprecated and written only with `emit_deprecated`."""
 
     loc: Url = None
-    """Address of the picture, on any host; required (G-IMG)."""
+    """URL of the image, on any host; required (G-IMG)."""
     caption: Text = None
     """Deprecated in 2022 (G-SPR)."""
     geo_location: Text = None
-    """Deprecated in 2022: where it was taken, as in ``Limerick, Ireland`` (G-SPR)."""
+    """Deprecated in 2022: the place, such as ``Limerick, Ireland`` (G-SPR)."""
     title: Text = None
     """Deprecated in 2022 (G-SPR)."""
     license: Url = None
-    """Deprecated in 2022: address of the licence (G-SPR)."""
+    """Deprecated in 2022: URL of the licence (G-SPR)."""
 
     _rules: ClassVar = {"loc": url, "caption": text, "geo_location": text, "title": text, "license": url}
     _required: ClassVar = ("loc",)
 
     def __post_init__(self) -> None:
-        """Keep what the rules make of the fields; raise `InvalidEntry` where one is broken."""
-        # A row may have a thousand of these: an address alone needs no more looking at.
+        """Apply the rules to the fields; raise `InvalidEntry` for a broken one."""
+        # A row may have a thousand images; a URL as plain text needs no further check.
         loc = self.loc
         if type(loc) is not str or not loc or loc.isspace() or not self.is_plain:
             Value.__post_init__(self)
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is nothing but an address that is text already."""
+        """Whether it has only a URL, as plain text."""
         others = self.caption is self.geo_location is self.title is self.license is None
         return others and type(self.loc) is str
 
 
 def image_element(image: Image, context: Context) -> str:
-    """Return one ``<image:image>``; raise `InvalidEntry` for an address that cannot be used."""
+    """Return one ``<image:image>``; raise `InvalidEntry` for an invalid URL."""
     if image.is_plain:
         loc = media_url_of("Image.loc", image.loc, context)
         return f"<image:image><image:loc>{loc}</image:loc></image:image>"
@@ -62,18 +62,19 @@ def image_element(image: Image, context: Context) -> str:
 
 
 def image_elements(images: Iterable[Image | None], context: Context, drop: Drop) -> str:
-    """Return the ``<image:image>`` of a page, at most 1,000; `drop` hears of each that is broken.
+    """Return the ``<image:image>`` elements of a page; call `drop` with the error of a broken image.
 
-    More are left out with ``W-IMAGE-COUNT``; in a strict context `drop` hears ``E-IMAGE-COUNT`` (G-IMG).
+    After 1,000 images, leave out the others with ``W-IMAGE-COUNT``, or in a strict context with ``E-IMAGE-COUNT``
+    (G-IMG).
     """
     written: list[str] = []
     for element in each_element(images, image_element, context, drop):
         if len(written) == MAX_IMAGES:
             said = f"{context.loc} has more than {MAX_IMAGES:,} images"
             if context.strict:
-                drop(InvalidEntry("E-IMAGE-COUNT", f"{said}; leave some out."))
+                drop(InvalidEntry("E-IMAGE-COUNT", f"{said}; remove some."))
             else:
-                context.warn("W-IMAGE-COUNT", f"{said}; only the first ones are listed.")
+                context.warn("W-IMAGE-COUNT", f"{said}; only the first ones were listed.")
             break
         written.append(element)
     return "".join(written)

@@ -24,7 +24,7 @@ NEWS_WINDOW = timedelta(days=2)
 
 _COMMAS = r"\s*,\s*"
 _GENRES = ("PressRelease", "Satire", "Blog", "OpEd", "Opinion", "UserGenerated")
-# The schema takes no punctuation; beyond ASCII it takes more than any exchange has.
+# The schema allows no punctuation; it allows more than ASCII, which no exchange uses.
 _TICKER = re.compile(r"[A-Za-z0-9]+:[A-Za-z0-9]+")
 _DEPRECATED = ("access", "genres", "keywords", "stock_tickers")
 _PARENTHESES = re.compile(r"\s?\([^()]*\)")
@@ -38,7 +38,7 @@ def _news_language(where: str, value: Any) -> Any:
 
 def _access(where: str, value: Any) -> Any:
     if isinstance(value, str) and value.strip().lower() == "open":
-        raise InvalidEntry("E-NEWS-ACCESS", f"{where} is {value!r}; leave it out where everybody may read.")
+        raise InvalidEntry("E-NEWS-ACCESS", f"{where} is {value!r}; leave it out if everybody may read the article.")
     return one_of(("Subscription", "Registration"), "E-NEWS-ACCESS")(where, value)
 
 
@@ -47,31 +47,33 @@ def _ticker(where: str, value: Any) -> Any:
     if kept is None or is_late(kept):
         return kept
     if not _TICKER.fullmatch(kept.strip()):
-        said = f"{where} has {shown(kept)}; write EXCHANGE:SYMBOL in letters and digits, as in NASDAQ:AMAT"
-        raise InvalidEntry("E-NEWS-TICKERS", f"{said}. Leave out one with other characters: the schema refuses it.")
+        said = f"{where} contains {shown(kept)}; write EXCHANGE:SYMBOL in letters and digits, as in NASDAQ:AMAT"
+        raise InvalidEntry(
+            "E-NEWS-TICKERS", f"{said}. Leave out symbols with other characters: the schema does not allow them."
+        )
     return kept.strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News(Value):
-    """The ``<news:news>`` of a page: an article of the last two days."""
+    """The ``<news:news>`` of a page: an article from the last two days."""
 
     name: Text = None
-    """The publication's name as on news.google.com; what is in parentheses is left out; required (G-NWS)."""
+    """Name of the publication as on news.google.com, without parentheses; required (G-NWS)."""
     language: Text = None
-    """The publication's language, ISO 639; ``en-GB`` becomes ``en``, ``zh-Hans`` ``zh-cn``; required (G-NWS)."""
+    """Language of the publication, ISO 639; ``en-GB`` becomes ``en``, ``zh-Hans`` ``zh-cn``; required (G-NWS)."""
     publication_date: Date = None
-    """When the article was first published; required (G-NWS)."""
+    """Date of first publication; required (G-NWS)."""
     title: Text = None
-    """Title as on the page, without author, publication and date; required (G-NWS)."""
+    """Title as on the page, without author, publication or date; required (G-NWS)."""
     access: Text = None
-    """Deprecated: ``Subscription`` or ``Registration``; nothing where everybody may read (XSD)."""
+    """Deprecated: ``Subscription`` or ``Registration``; empty if everybody may read (XSD)."""
     genres: str | Iterable[Text] | Expression | None = None
-    """Deprecated: of PressRelease, Satire, Blog, OpEd, Opinion, UserGenerated (XSD)."""
+    """Deprecated: any of PressRelease, Satire, Blog, OpEd, Opinion and UserGenerated (XSD)."""
     keywords: Text | Iterable[Any] = None
     """Deprecated: a list, or one text with commas (XSD)."""
     stock_tickers: str | Iterable[Text] | Expression | None = None
-    """Deprecated: at most five, each ``EXCHANGE:SYMBOL``, in letters and digits (XSD)."""
+    """Deprecated: at most five, as ``EXCHANGE:SYMBOL`` in letters and digits (XSD)."""
 
     _rules: ClassVar = {
         "name": text,
@@ -87,10 +89,10 @@ class News(Value):
     _lists: ClassVar = ("genres", "keywords", "stock_tickers")
 
     def __new__(cls, **fields: Any) -> News:
-        """Refuse unknown fields by their name; other descriptions of the format have made up some."""
+        """Refuse unknown fields by name: other descriptions of the format contain some that do not exist."""
         for name in fields:
             if name in _MADE_UP:
-                said = f"News has no field {name!r}: search engines know no <news:{name}>. Leave it out."
+                said = f"News has no field {name!r}: search engines do not read <news:{name}>. Leave it out."
                 raise InvalidEntry("E-UNKNOWN-FIELD", said)
             if name not in cls._rules:
                 said = f"News has no field {name!r}; it has {', '.join(cls._rules)}."
@@ -99,12 +101,12 @@ class News(Value):
 
 
 def news_element(news: News, context: Context) -> str:
-    """Return the ``<news:news>``; ``""`` with ``W-NEWS-FUTURE`` for an article that is not published yet (G-NWS).
+    """Return one ``<news:news>``, or ``""`` with ``W-NEWS-FUTURE`` for an article that is not published yet (G-NWS).
 
-    What stands in parentheses is taken out of the publication's name, with ``W-NEWS-NAME``.
+    Remove parentheses from the name of the publication, with ``W-NEWS-NAME``.
     """
     news = news.settled()
-    future = ("W-NEWS-FUTURE", "the news tags of the article were left out until then, its URL was not.")
+    future = ("W-NEWS-FUTURE", "until then the article is listed without its news tags.")
     published = date_of("News.publication_date", news.publication_date, context, future=future)
     return "" if published is None else tag("news:news", "".join(_children(news, published, context)))
 
@@ -116,7 +118,11 @@ def news_elements(values: Iterable[News], context: Context, drop: Drop) -> str:
     """
     recent = [value for value in values if is_recent(value.publication_date, context.now, tz=context.tz)]
     if len(recent) > 1:
-        drop(InvalidEntry("E-NEWS-COUNT", f"{context.loc} has {len(recent)} news; the first one is listed."))
+        drop(
+            InvalidEntry(
+                "E-NEWS-COUNT", f"{context.loc} has {len(recent)} news articles; only the first one was listed."
+            )
+        )
     try:
         return news_element(recent[0], context) if recent else ""
     except Exception as error:  # a lazy text may raise anything
@@ -125,19 +131,19 @@ def news_elements(values: Iterable[News], context: Context, drop: Drop) -> str:
 
 
 def is_recent(publication_date: Any, now: datetime, window: timedelta = NEWS_WINDOW, *, tz: tzinfo) -> bool:
-    """Return whether an article is news at `now` (aware): published within `window`, its very start included (G-NWS).
+    """Return whether an article is news at `now` (aware): published at most `window` ago (G-NWS).
 
-    A date is its midnight in UTC, a naive datetime is in `tz`. What is published later than now counts: it is
-    `news_element` that leaves it out, and says so.
+    A date is midnight in UTC, a naive datetime is in `tz`. A later date than now counts, too: `news_element` leaves the
+    article out with a warning.
     """
-    # Text without a day stays text, which is no date.
+    # Text without a day stays text, which as_datetime refuses.
     if isinstance(publication_date, str) and (text := format_date(publication_date, tz=tz)):
         publication_date = parse_w3c(text)
     return now - as_datetime(publication_date, tz=tz) <= window
 
 
 def _children(news: News, published: str, context: Context) -> Iterator[str]:
-    """Yield them in the order of the schema."""
+    """Yield the children in the order of the schema."""
     old = news if writes_deprecated(news, _DEPRECATED, context) else None
     publication = tag("news:name", _publication(news.name, context)) + tag("news:language", str(news.language))
     yield tag("news:publication", publication)
@@ -157,9 +163,11 @@ def _publication(name: Any, context: Context) -> str:
         text = shorter
     text = text.strip()
     if not text:
-        raise InvalidEntry("E-REQUIRED", f"News.name is {shown(name)}, empty without its parentheses, but required.")
+        raise InvalidEntry(
+            "E-REQUIRED", f"News.name is {shown(name)}, which is empty without its parentheses, but required."
+        )
     if text != given.strip():
-        said = f"What stands in parentheses in the publication's name {shown(name)} was left out; Google wants it so."
+        said = f"The parentheses in the publication name {shown(name)} were removed, as Google requires."
         context.warn("W-NEWS-NAME", said)
     return escape(text)
 

@@ -1,4 +1,4 @@
-"""What can be said of one video: the fields of ``<video:video>``, with Google's rules."""
+"""Videos of a page: the fields, rules and XML of ``<video:video>``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from sitemaps_plus.values.xml import (
 )
 
 MAX_TITLE = 100
-"""Characters of a title in the XML schema; Google's page has no limit."""
+"""Most characters of a title in the XML schema; Google names no limit."""
 
 MAX_DURATION = 28_800
 """Seconds: eight hours (G-VID)."""
@@ -74,21 +74,21 @@ def _currency(where: str, value: Any) -> Any:
 
 
 class _Limit(Value):
-    """Base of what a video may not be shown without: a half of it must not silently become no limit at all."""
+    """Base of the limits of a video: a limit that is half empty must not silently become no limit."""
 
     __slots__ = ()
 
     @classmethod
     def _incomplete(cls, missing: Sequence[str]) -> None:
-        """Mean "no limit for this row" where every field is an expression and empty; else raise `InvalidEntry`."""
+        """Accept a row whose fields are all empty, as one without a limit; else raise `InvalidEntry`."""
         if len(missing) < len(cls._required):
-            said = f"{cls.__name__}.{missing[0]} is empty for this row, which would show the video without the limit"
-            raise InvalidEntry("E-REQUIRED", f"{said}. Fill it, or leave the video out.")
+            said = f"{cls.__name__}.{missing[0]} is empty for this row, so the video would be shown without this limit"
+            raise InvalidEntry("E-REQUIRED", f"{said}. Fill it in, or leave the video out.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restriction(_Limit):
-    """The countries in which a video may, or may not, be played."""
+    """The countries where a video may, or may not, be played."""
 
     relationship: Text = None
     """``allow`` or ``deny``; required (G-VID)."""
@@ -102,7 +102,7 @@ class Restriction(_Limit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platform(_Limit):
-    """The kinds of devices on which a video may, or may not, be played."""
+    """The types of devices where a video may, or may not, be played."""
 
     relationship: Text = None
     """``allow`` or ``deny``; required (G-VID)."""
@@ -119,12 +119,12 @@ class Platform(_Limit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uploader(Value):
-    """Who uploaded a video."""
+    """The uploader of a video."""
 
     name: Text = None
     """At most 255 characters; required (G-VID)."""
     info: Url = None
-    """A page about the uploader, on the domain of the page of the video (G-VID)."""
+    """A page about the uploader, on the same domain as the page of the video (G-VID)."""
 
     _rules: ClassVar = {"name": short_text(255, "E-VIDEO-UPLOADER"), "info": url}
     _required: ClassVar = ("name",)
@@ -135,7 +135,7 @@ class Player(Value):
     """A page that plays a video: the ``src`` of an ``<iframe>``."""
 
     loc: Url = None
-    """Its address, which is not that of the page; required (G-VID)."""
+    """Its URL, which differs from that of the page; required (G-VID)."""
     allow_embed: YesNo = None
     """Deprecated in 2022: whether Google may embed the video (G-SPR)."""
     autoplay: Text = None
@@ -147,10 +147,10 @@ class Player(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment(Value):
-    """One of the files that a video is cut into (legacy)."""
+    """One of the files of a video that is split into several (legacy)."""
 
     loc: Url = None
-    """Address of the file; required (XSD)."""
+    """URL of the file; required (XSD)."""
     duration: Number | timedelta = None
     """Seconds, 0 to 28,800 (XSD)."""
 
@@ -160,12 +160,12 @@ class Segment(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gallery(Value):
-    """The collection that a video is in (deprecated)."""
+    """The collection that a video belongs to (deprecated)."""
 
     loc: Url = None
-    """Address of the gallery; required (XSD)."""
+    """URL of the gallery; required (XSD)."""
     title: Text = None
-    """Its title (XSD)."""
+    """Title of the gallery (XSD)."""
 
     _rules: ClassVar = {"loc": url, "title": text}
     _required: ClassVar = ("loc",)
@@ -173,12 +173,12 @@ class Gallery(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price(Value):
-    """What it costs to see a video (deprecated): a value with its currency, or a type."""
+    """The price of a video (deprecated): a value with its currency, or a type."""
 
     value: Number = None
     """A number of at least 0 (XSD)."""
     currency: Text = None
-    """A code of ISO 4217; required beside a value (XSD)."""
+    """A code of ISO 4217; required with a value (XSD)."""
     type: Text = None
     """``purchase`` or ``rent``; required without a value (XSD)."""
     resolution: Text = None
@@ -214,7 +214,7 @@ class TVShow(Value):
     episode_number: Number = None
     """A whole number from 1 (XSD)."""
     premier_date: Date = None
-    """When it was first broadcast (XSD)."""
+    """Date of first broadcast (XSD)."""
 
     _rules: ClassVar = {
         "show_title": text,
@@ -229,12 +229,12 @@ class TVShow(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoId(Value):
-    """The name of a video in someone's catalogue (legacy)."""
+    """The identifier of a video in a catalogue (legacy)."""
 
     value: Text = None
-    """The name itself; required (XSD)."""
+    """The identifier; required (XSD)."""
     type: Text = None
-    """Whose it is: ``tms:series``, ``tms:program``, ``rovi:series``, ``rovi:program``, ``freebase``, ``url`` (XSD)."""
+    """Its type: ``tms:series``, ``tms:program``, ``rovi:series``, ``rovi:program``, ``freebase``, ``url`` (XSD)."""
 
     _rules: ClassVar = {
         "value": text,
@@ -245,57 +245,57 @@ class VideoId(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Video(Value):
-    """One ``<video:video>`` of a page: required are a thumbnail, a title, a description and one of the two addresses.
+    """One ``<video:video>`` of a page, with at least a thumbnail, title, description, and a file or a player.
 
-    What is named deprecated or legacy is written only when asked for.
+    Deprecated and legacy fields are written only with `emit_deprecated`.
     """
 
     thumbnail_loc: Url = None
-    """Address of a still of at least 60 x 30 pixels; required (G-VID)."""
+    """URL of an image of at least 60 x 30 pixels; required (G-VID)."""
     title: Text = None
-    """Title as on the page; required. The schema has 100 characters, a longer one is cut (G-VID, XSD)."""
+    """Title as on the page; required. It is cut to the 100 characters of the schema (G-VID, XSD)."""
     description: Text = None
     """At most 2,048 characters; required (G-VID)."""
     content_loc: Url = None
-    """Address of the media file, not of a page; this one or `player_loc` is required (G-VID)."""
+    """URL of the media file, not of a page; this or `player_loc` is required (G-VID)."""
     player_loc: Url | Player = None
-    """Address of a player, or a `Player`; for videos kept elsewhere (G-VID)."""
+    """URL of a player, or a `Player`; for videos on another site (G-VID)."""
     duration: Number | timedelta = None
     """1 to 28,800 seconds; a timedelta is rounded to seconds (G-VID)."""
     expiration_date: Date = None
-    """When the video goes; it is hidden after that (G-VID)."""
+    """Date after which search engines hide the video (G-VID)."""
     rating: Number = None
     """0.0 to 5.0 (G-VID)."""
     content_segment_loc: str | Segment | Iterable[Segment | Url] | Expression | None = None
-    """Legacy: the files that the video is cut into; only beside `player_loc` (XSD)."""
+    """Legacy: the files that the video is split into; only with `player_loc` (XSD)."""
     view_count: Number = None
-    """How often it was seen, from 0 (G-VID)."""
+    """Number of views (G-VID)."""
     publication_date: Date = None
-    """When it was first published (G-VID)."""
+    """Date of first publication (G-VID)."""
     tags: Iterable[Any] | Expression | None = None
     """At most 32 short texts (G-VID)."""
     category: Text = None
     """Deprecated: at most 256 characters (G-SPR, XSD)."""
     family_friendly: YesNo = None
-    """False: only without SafeSearch (G-VID)."""
+    """False if it must not be shown with SafeSearch (G-VID)."""
     restriction: Restriction | None = None
-    """Countries; without it, all (G-VID)."""
+    """Countries; all if empty (G-VID)."""
     gallery_loc: Url | Gallery = None
-    """Deprecated: the collection that it is in (G-SPR)."""
+    """Deprecated: the collection that it belongs to (G-SPR)."""
     prices: Price | Iterable[Price] | None = None
-    """Deprecated: what it costs (G-SPR)."""
+    """Deprecated: its prices (G-SPR)."""
     requires_subscription: YesNo = None
-    """Whether it can be seen by subscribers only, paid or free (G-VID)."""
+    """Whether only subscribers, paying or not, can watch it (G-VID)."""
     uploader: Text | Uploader = None
-    """Who uploaded it: a name, or an `Uploader` (G-VID)."""
+    """The uploader: a name, or an `Uploader` (G-VID)."""
     tvshow: TVShow | None = None
     """Deprecated: the series (G-SPR)."""
     platform: Platform | None = None
-    """Kinds of devices; without it, all (G-VID)."""
+    """Types of devices; all if empty (G-VID)."""
     live: YesNo = None
     """Whether it is a live stream (G-VID)."""
     id: VideoId | Iterable[VideoId] | None = None
-    """Legacy: its names in catalogues (XSD)."""
+    """Legacy: its identifiers in catalogues (XSD)."""
 
     _rules: ClassVar = {
         "thumbnail_loc": url,
@@ -328,10 +328,10 @@ class Video(Value):
 
     def _check(self) -> None:
         if self.content_loc is None and self.player_loc is None:
-            said = "Video has neither content_loc nor player_loc; give the address of the file or of a player."
+            said = "Video has neither content_loc nor player_loc; give the URL of the file or of a player."
             raise InvalidEntry("E-VIDEO-LOCATION", said)
         if self.content_segment_loc is not None and self.player_loc is None:
-            said = "Video.content_segment_loc stands without player_loc; give the address of the player too."
+            said = "Video.content_segment_loc needs player_loc; give the URL of the player, too."
             raise InvalidEntry("E-VIDEO-LOCATION", said)
 
 
@@ -339,12 +339,12 @@ _DEPRECATED = ("content_segment_loc", "category", "gallery_loc", "prices", "tvsh
 
 
 def video_element(video: Video, context: Context) -> str:
-    """Return one ``<video:video>``; raise `InvalidEntry` for an address that is broken or not allowed here."""
+    """Return one ``<video:video>``; raise `InvalidEntry` for a URL that is invalid or not allowed here."""
     return tag("video:video", "".join(_children(video.settled(), context)))
 
 
 def video_elements(videos: Iterable[Video | None], context: Context, drop: Drop) -> str:
-    """Return the ``<video:video>`` of a page; `drop` hears of each that is broken."""
+    """Return the ``<video:video>`` elements of a page; call `drop` with the error of a broken video."""
     return "".join(each_element(videos, video_element, context, drop))
 
 
@@ -395,15 +395,15 @@ def _title(title: Any, context: Context) -> str:
         said = f"The title {shown(title)} has {len(text)} characters, more than the {MAX_TITLE} of the schema"
         if context.strict:
             raise InvalidEntry("E-VIDEO-TITLE", f"{said}; shorten it.")
-        context.warn("W-VIDEO-TITLE", f"{said}; it was cut.")
+        context.warn("W-VIDEO-TITLE", f"{said}; it was shortened.")
         text = f"{text[: MAX_TITLE - 1].rstrip()}…"
     return escape(text)
 
 
 def _not_the_page(field: str, url: str, context: Context) -> str:
-    """Return `url` unless it is the page itself, which is no video (G-VID)."""
+    """Return `url`; raise `InvalidEntry` if it is the page itself, which is not a video (G-VID)."""
     if url == escape(context.loc):
-        said = f"Video.{field} is the page itself, {shown(context.loc)}; give the address of the file or of a player."
+        said = f"Video.{field} is the page itself, {shown(context.loc)}; give the URL of the file or of a player."
         raise InvalidEntry("E-VIDEO-LOCATION", said)
     return url
 
@@ -419,7 +419,7 @@ def _player(player: Player, context: Context) -> str:
 def _expiration(video: Video, context: Context) -> Iterator[str]:
     if (text := date_of("Video.expiration_date", video.expiration_date, context)) is None:
         return
-    # A date is the video's last day.
+    # A date is the last day of the video.
     end, now = parse_w3c(text), context.now
     if end < now if isinstance(end, datetime) else end < now.astimezone(UTC).date():
         context.warn("W-VIDEO-EXPIRED", f"The video {shown(video.title)} expired on {text}; search engines hide it.")

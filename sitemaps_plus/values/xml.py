@@ -1,4 +1,4 @@
-"""Turn the fields of values into finished XML: texts cleaned and escaped, addresses encoded, dates with their zone."""
+"""Write the fields of values as XML: cleaned and escaped text, encoded URLs, dates with a time zone."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from sitemaps_plus.protocol.entries import Link
 from sitemaps_plus.protocol.limits import MAX_LOC
 from sitemaps_plus.protocol.text import Warn, clean, escape, ignore
 
-# What stands together in the query of an address that is good for some time only.
+# Parameters of URLs that expire.
 _SIGNATURES = (
     ("X-Amz-Signature",),
     ("X-Amz-Expires",),
     ("X-Goog-Signature",),
     ("X-Goog-Expires",),
-    # The older ones of Amazon and Google, and those of CloudFront.
+    # Older ones of Amazon and Google, and those of CloudFront.
     ("Signature", "Expires"),
     ("Signature", "Policy"),
-    # Azure: "se" is the end, unless a policy kept there has it; "sv" is always there.
+    # Azure: "se" is the expiry, which may also be in a stored policy; "sv" is always present.
     ("sig", "se"),
     ("sig", "sv"),
     ("token",),
 )
-# With one of these each of them has a parameter; found ten times faster.
+# Every signature has one of these. This test is ten times faster.
 _ANY_SIGNATURE = re.compile(r"[?&](?:x-amz-|x-goog-|sig|token)", re.IGNORECASE)
 
 
@@ -39,26 +39,26 @@ Drop = Callable[[Exception], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What is known of the page that a value belongs to."""
+    """The page that a value belongs to, and how to write it."""
 
     origin: Origin
-    """Where paths without scheme and host lead to."""
+    """The origin of paths without scheme and host."""
     tz: tzinfo
     """Zone of naive datetimes."""
     now: datetime
-    """The moment of rendering, aware."""
+    """The time of rendering, aware."""
     loc: str
-    """The page's own address, as it is written."""
+    """The URL of the page, as it is written."""
     warn: Warn = ignore
-    """Hears of what was changed or left out of a value."""
+    """Called when a part of a value is changed or left out."""
     emit_deprecated: bool = False
-    """Write the elements that search engines have given up, too."""
+    """Write also the elements that search engines no longer read."""
     strict: bool = False
-    """Raise `InvalidEntry` where text would have to be changed."""
+    """Raise `InvalidEntry` instead of changing text."""
     max_loc: int = MAX_LOC
-    """Most characters of an address."""
+    """Most characters of a URL."""
     links: Sequence[Link] = ()
-    """The links to other languages that the page has already."""
+    """The hreflang links that the page has already."""
 
 
 def each_element(
@@ -77,7 +77,7 @@ def each_element(
 
 
 def tag(name: str, content: str, **attributes: str | None) -> str:
-    """Return an element; `content` and `attributes` are finished XML, those that are None are left out."""
+    """Return an element; `content` and `attributes` are escaped already, and attributes that are None are omitted."""
     pairs = "".join(f' {key}="{value}"' for key, value in attributes.items() if value is not None)
     return f"<{name}{pairs}>{content}</{name}>"
 
@@ -88,13 +88,13 @@ def text_of(value: Any, context: Context) -> str:
 
 
 def attribute_of(value: Any, context: Context) -> str | None:
-    """Return free text as the value of an attribute, None for none."""
-    # Parsers make a space of a bare line end or tab (XML 1.0, 3.3.3).
+    """Return free text as the value of an attribute; None stays None."""
+    # XML parsers turn a plain line end or tab into a space (XML 1.0, 3.3.3).
     return None if value is None else text_of(value, context).replace("\n", "&#10;").replace("\t", "&#9;")
 
 
 def absolute_url(where: str, value: Any, context: Context) -> str:
-    """Return an address that stands in the field `where`; a path is joined to the origin."""
+    """Return the URL in the field `where`; a path gets the origin."""
     try:
         return normalize(value, origin=context.origin, warn=context.warn, max_length=context.max_loc)
     except InvalidEntry as error:
@@ -102,29 +102,29 @@ def absolute_url(where: str, value: Any, context: Context) -> str:
 
 
 def url_of(where: str, value: Any, context: Context) -> str:
-    """Return an address that stands in the field `where` as XML; a path is joined to the origin."""
+    """Return the URL in the field `where` as XML; a path gets the origin."""
     return escape(absolute_url(where, value, context))
 
 
 def media_url_of(where: str, value: Any, context: Context, *, may_be_ftp: bool = False) -> str:
-    """Return the address of a file or player as XML; one that stops working some day with ``W-URL-SIGNED``.
+    """Return the URL of a file or player as XML; warn ``W-URL-SIGNED`` if it expires.
 
-    The files of a video may be on FTP too (G-VID). `where` names the field, for messages.
+    Files of a video may also be on FTP servers (G-VID). `where` is the name of the field, for messages.
     """
     if may_be_ftp and isinstance(value, str) and value[:6].lower() == "ftp://":
         url = _ftp_url(where, value, context)
     else:
         url = absolute_url(where, value, context)
-    # The cheap test first: a row may have a thousand of these.
+    # The cheap test first: a row may have a thousand images.
     if "?" in url and (signature := signature_in(url)):
-        # The signature itself is no matter for a log.
-        said = f"{where}: the address {shown(url.partition('?')[0])} is signed ({signature}) and will stop working"
-        context.warn("W-URL-SIGNED", f"{said}; give one that everybody may fetch at any time.")
+        # Without the query: the signature must not get into a log.
+        said = f"{where}: the URL {shown(url.partition('?')[0])} is signed ({signature}) and will expire"
+        context.warn("W-URL-SIGNED", f"{said}; give a public URL that does not expire.")
     return escape(url)
 
 
 def signature_in(url: str) -> str | None:
-    """Return the parameters of an address by which it stops working some day, joined by ``+``, or None."""
+    """Return the parameters that make a URL expire, joined by ``+``, or None if it does not expire."""
     if not _ANY_SIGNATURE.search(url):
         return None
     query = url.partition("#")[0].partition("?")[2]
@@ -133,7 +133,7 @@ def signature_in(url: str) -> str | None:
 
 
 def _ftp_url(where: str, value: str, context: Context) -> str:
-    # Encoded as any other address, under the scheme whose default port it does not name.
+    # Encode it under a web scheme whose default port it does not have, so that the port stays.
     scheme = "http" if ":443" in value else "https"
     longer = replace(context, max_loc=context.max_loc + len(scheme) - len("ftp"))
     url = absolute_url(where, f"{scheme}://{value[6:]}", longer)
@@ -141,7 +141,7 @@ def _ftp_url(where: str, value: str, context: Context) -> str:
 
 
 def date_of(where: str, value: Any, context: Context, *, future: tuple[str, str] | None = None) -> str | None:
-    """Return a date as text, or None for one that is later than now with the warning `future`: its code and text."""
+    """Return a date as text; for a later date than now, return None and warn with `future`, a code and a text."""
 
     def warn(code: str, text: str) -> None:
         if future and code == "W-LASTMOD-FUTURE":
@@ -153,26 +153,26 @@ def date_of(where: str, value: Any, context: Context, *, future: tuple[str, str]
 
 
 def yes_or_no(value: bool) -> str:
-    """Return the word for a `bool`."""
+    """Return ``yes`` or ``no``."""
     return "yes" if value else "no"
 
 
 def texts(prefix: str, value: Any, names: Sequence[str], context: Context) -> Iterator[str]:
-    """Yield an element for each of the text fields `names` that is filled."""
+    """Yield one element for each text field in `names` that has a value."""
     for name in names:
         if (given := getattr(value, name)) is not None:
             yield tag(f"{prefix}:{name}", text_of(given, context))
 
 
 def plain(prefix: str, value: Any, names: Sequence[str]) -> Iterator[str]:
-    """Yield an element for each of the fields `names` that is filled with a number, a word or a `bool`."""
+    """Yield one element for each field in `names` that has a number, a word or a `bool`."""
     for name in names:
         if (given := getattr(value, name)) is not None:
             yield tag(f"{prefix}:{name}", yes_or_no(given) if isinstance(given, bool) else escape(str(given)))
 
 
 def dates(prefix: str, value: Any, names: Sequence[str], context: Context) -> Iterator[str]:
-    """Yield an element for each of the date fields `names` that is filled."""
+    """Yield one element for each date field in `names` that has a value."""
     for name in names:
         where = f"{type(value).__name__}.{name}"
         if (given := date_of(where, getattr(value, name), context)) is not None:
@@ -180,9 +180,9 @@ def dates(prefix: str, value: Any, names: Sequence[str], context: Context) -> It
 
 
 def writes_deprecated(value: Any, names: Sequence[str], context: Context) -> bool:
-    """Return whether the fields `names` are to be written; where they are not but filled, warn ``W-DEPRECATED``."""
+    """Return whether to write the deprecated fields `names`; warn ``W-DEPRECATED`` if values are left out."""
     filled = () if context.emit_deprecated else [name for name in names if getattr(value, name) is not None]
     if filled:
         said = f"{type(value).__name__}: {', '.join(filled)} left out of {shown(context.loc)}"
-        context.warn("W-DEPRECATED", f"{said}; search engines read it no more. Remove it, or set emit_deprecated.")
+        context.warn("W-DEPRECATED", f"{said}; search engines no longer read it. Remove it, or set emit_deprecated.")
     return context.emit_deprecated

@@ -157,8 +157,8 @@ def test_a_signed_image_is_written_with_a_warning(query, signature, fields):
     element = parsed(image_element(Image(loc=loc, **fields), where))
 
     assert text(element, "image:loc") == loc
-    said = f"Image.loc: the address 'https://cdn.example.net/a.jpg' is signed ({signature}) and will stop working"
-    assert heard == [("W-URL-SIGNED", f"{said}; give one that everybody may fetch at any time.")]
+    said = f"Image.loc: the URL 'https://cdn.example.net/a.jpg' is signed ({signature}) and will expire"
+    assert heard == [("W-URL-SIGNED", f"{said}; give a public URL that does not expire.")]
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ def test_a_class_in_place_of_a_value_is_refused(make):
 def test_an_unknown_field_of_news_is_told_beside_the_known_ones():
     with pytest.raises(InvalidEntry, match=r"no field 'headline'; it has name, language, .*title.*E-UNKNOWN-FIELD"):
         news(headline="T")
-    with pytest.raises(InvalidEntry, match=r"no field 'amp': search engines know no <news:amp>"):
+    with pytest.raises(InvalidEntry, match=r"no field 'amp': search engines do not read <news:amp>"):
         news(amp="/amp/")
 
 
@@ -379,8 +379,8 @@ def test_a_ticker_that_the_schema_refuses_is_to_be_left_out():
         news(stock_tickers=["NASDAQ:AMAT", "NYSE:BRK.B"])
 
     assert str(raised.value) == (
-        "News.stock_tickers has 'NYSE:BRK.B'; write EXCHANGE:SYMBOL in letters and digits, as in NASDAQ:AMAT. "
-        "Leave out one with other characters: the schema refuses it. [E-NEWS-TICKERS]"
+        "News.stock_tickers contains 'NYSE:BRK.B'; write EXCHANGE:SYMBOL in letters and digits, as in NASDAQ:AMAT. "
+        "Leave out symbols with other characters: the schema does not allow them. [E-NEWS-TICKERS]"
     )
 
 
@@ -423,7 +423,7 @@ def test_a_file_is_its_address():
     "given", [object(), Product(name="a").get_absolute_url, Product(pk=1), 5, 1.5, True, Path("/a.jpg"), [], date.max]
 )
 def test_what_is_no_address_is_refused_with_what_may_be_one(given):
-    with pytest.raises(InvalidEntry, match=r"Image\.loc is .*; give an address as text, .*E-FIELD-TYPE") as caught:
+    with pytest.raises(InvalidEntry, match=r"Image\.loc is .*; give a URL as text, .*E-FIELD-TYPE") as caught:
         Image(loc=given)
 
     assert ("call it" in str(caught.value)) is callable(given)
@@ -596,8 +596,8 @@ def test_an_empty_limit_says_what_would_happen_and_what_to_do():
         build([[]])
 
     assert str(raised.value) == (
-        "Restriction.countries is empty for this row, which would show the video without the limit. "
-        "Fill it, or leave the video out. [E-REQUIRED]"
+        "Restriction.countries is empty for this row, so the video would be shown without this limit. "
+        "Fill it in, or leave the video out. [E-REQUIRED]"
     )
 
 

@@ -6,12 +6,16 @@ from typing import Any
 from xml.etree import ElementTree
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.protocol.addresses import Origin, normalize
 from sitemaps_plus.protocol.text import escape
 from sitemaps_plus.protocol.writer import NAMESPACE, namespaces
 from sitemaps_plus.values import (
+    Alternate,
     Gallery,
+    Image,
     News,
     Platform,
     Player,
@@ -26,6 +30,22 @@ from sitemaps_plus.values import (
 from sitemaps_plus.values.extensions import EXTENSIONS, namespaces_of
 from sitemaps_plus.values.xml import Context
 from xml_checks import validate
+
+VALUES = [
+    Alternate,
+    Gallery,
+    Image,
+    News,
+    Platform,
+    Player,
+    Price,
+    Restriction,
+    Segment,
+    TVShow,
+    Uploader,
+    Video,
+    VideoId,
+]
 
 NAMESPACES = namespaces_of(EXTENSIONS)
 NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)
@@ -117,3 +137,10 @@ def address(value: str) -> str:
 
 def kept(value: Any, write: Callable[[Any], str], is_written: bool = True) -> str | None:
     return None if value is None or not is_written else write(value)
+
+
+def refused(make: Any, **fields: Any) -> str:
+    """Return the code with which `make` refuses the fields."""
+    with pytest.raises(InvalidEntry) as raised:
+        make(**fields)
+    return raised.value.code

@@ -1,0 +1,71 @@
+"""The XML of links to other languages: the vectors H of the protocol."""
+
+import pytest
+from django.db.models import F
+
+from element_samples import (
+    Heard,
+    address,
+    context,
+    document,
+    parsed,
+)
+from sitemaps_plus import UrlFor
+from sitemaps_plus.protocol.entries import Link
+from sitemaps_plus.values import Alternate
+from sitemaps_plus.values.alternate import link_element, link_elements
+from xml_checks import validate
+
+
+def test_links_are_written_with_canonical_codes():
+    """H01, H13, H15, H16."""
+    links = [
+        Alternate(hreflang="EN", href="https://example.com/?a=1&b=ä"),
+        Alternate(hreflang="de", href="https://example.de/"),
+        Alternate(hreflang="X-Default", href="https://example.com/?a=1&b=ä"),
+        Link("zh-hans", "/zh/"),
+        None,
+    ]
+    codes = Heard()
+
+    page = validate(document(link_elements(links, context(), codes.drop)))[0]
+
+    assert [link.attrib for link in page[1:]] == [
+        {"rel": "alternate", "hreflang": code, "href": href}
+        for code, href in [
+            ("en", "https://example.com/?a=1&b=%C3%A4"),
+            ("de", "https://example.de/"),
+            ("x-default", "https://example.com/?a=1&b=%C3%A4"),
+            ("zh-Hans", "https://example.com/zh/"),
+        ]
+    ]
+    assert codes == []
+
+
+def test_a_bad_link_is_dropped_alone():
+    codes = Heard()
+    links = [Link("en-UK", "/a"), Link("gr", "/b"), Link("de", "ftp://c"), Link("fr", "/d")]
+
+    page = validate(document(link_elements(links, context(), codes.drop)))[0]
+
+    assert [link.get("hreflang") for link in page[1:]] == ["fr"]
+    assert codes == ["E-HREFLANG-REGION", "E-HREFLANG-LANG", "E-URL-SCHEME"]
+
+
+@pytest.mark.urls("testapp.urls_hostile")
+def test_a_path_of_a_url_pattern_stands_behind_the_origin():
+    link = Alternate(hreflang="de", href=UrlFor("slug", value=F("slug"))).builder()(["b"])
+
+    element = parsed(link_element(link, context()))
+
+    assert element.attrib == {"rel": "alternate", "hreflang": "de", "href": "https://example.com/slug/b/"}
+
+
+def test_a_code_has_one_address():
+    codes = Heard()
+    links = [Link("de", "/a"), Link("DE", "/a"), Link("de", "/b")]
+
+    page = validate(document(link_elements(links, context(), codes.drop)))[0]
+
+    assert [link.get("href") for link in page[1:]] == [address("/a")]
+    assert codes == ["E-HREFLANG-REPEATED"]

@@ -203,7 +203,7 @@ def test_a_build_that_is_stopped_ends_between_two_pages_and_gives_its_lease_back
                 assert published.is_current()
             else:
                 assert (ended.status, ended.report["stopped"]) == (status, True), ended.said
-                assert "what it has published is whole" in ended.said
+                assert "Its published files are complete" in ended.said
             assert not Build.objects.filter(lease__isnull=False).exists()
 
     complete(builder, published, tmp_path)

@@ -75,7 +75,7 @@ def test_it_builds_everything_and_says_what_and_where() -> None:
     first, index, total = stdout.splitlines()
     assert first == "example.com products: 25 URLs on 3 pages, 3 rendered"
     assert index == "Index: example.com/sitemap.xml"
-    assert total.startswith("25 URLs on 3 pages: 3 rendered, 0 as they were, 3 written, ")
+    assert total.startswith("25 URLs on 3 pages: 3 rendered, 0 unchanged, 3 written, ")
     assert total.endswith(" s, 0 rows left out")
     assert (stderr, failure) == ("", None)
     assert len(set(published()) - {MANIFEST}) == 7
@@ -89,7 +89,7 @@ def test_the_next_build_says_what_it_did_not_have_to_do() -> None:
 
     stdout, _, failure = run()
 
-    assert stdout.splitlines()[-1].startswith("25 URLs on 3 pages: 1 rendered, 2 as they were, 1 written, ")
+    assert stdout.splitlines()[-1].startswith("25 URLs on 3 pages: 1 rendered, 2 unchanged, 1 written, ")
     assert failure is None
 
 
@@ -139,7 +139,7 @@ def test_a_section_that_fails_gives_status_1_and_the_others_are_published() -> N
 
     assert failure is not None
     assert failure.returncode == 1
-    assert "the last good files stay" in str(failure)
+    assert "keeps its last good files" in str(failure)
     assert "example.com broken: RuntimeError: the rows cannot be read" in str(failure)
     assert "example.com broken: failed" in stdout
     assert "example.com products: 5 URLs on 1 page" in stdout
@@ -230,7 +230,7 @@ def test_a_wrong_number_of_workers_is_an_error_that_says_what_to_give(text: str)
 
     assert failure is not None
     assert failure.returncode == 1
-    assert f"{text!r} is no number of processes: give 1 or more" in str(failure)
+    assert f"{text!r} is not a number of processes: use 1 or more" in str(failure)
 
 
 @pytest.mark.parametrize(("text", "given"), [("auto", 0), ("0", 0), ("1", 1), ("12", 12)])
@@ -304,7 +304,7 @@ def test_a_cache_that_nobody_else_reads_is_not_filled() -> None:
 
     _, _, error = run(warm_cache=True)
 
-    assert "of this process alone" in str(error)
+    assert "that only this process reads" in str(error)
     assert not storages["sitemaps"].exists("example.com")
 
 
@@ -507,7 +507,7 @@ def test_what_changes_nothing_refuses_what_would(one: str, other: str) -> None:
     _, _, failure = run(one, other)
 
     assert failure
-    assert str(failure) == f"{one} changes nothing and does not go with {other}."
+    assert str(failure) == f"{one} changes nothing, so it cannot be combined with {other}."
     assert failure.returncode == 2
 
 
@@ -532,7 +532,7 @@ def test_without_its_tables_the_command_says_to_run_migrate(monkeypatch: pytest.
 
     _, _, failure = run(*option)
 
-    assert str(failure) == "The database lacks tables of sitemaps_plus: not_migrated. Run migrate."
+    assert str(failure) == "Tables of sitemaps_plus are missing in the database: not_migrated. Run migrate."
     assert not storages["sitemaps"].exists("example.com")
 
 
@@ -569,7 +569,7 @@ def test_full_renders_every_page_and_writes_none_that_is_the_same() -> None:
 
     stdout, _, _ = run("--full")
 
-    assert stdout.splitlines()[-1].startswith("25 URLs on 3 pages: 3 rendered, 0 as they were, 0 written, ")
+    assert stdout.splitlines()[-1].startswith("25 URLs on 3 pages: 3 rendered, 0 unchanged, 0 written, ")
 
 
 def test_prune_removes_what_no_index_lists_at_once() -> None:

@@ -142,4 +142,4 @@ def test_labels_are_not_for_the_status(site: BuiltSet) -> None:
     _, failure = run("products")
 
     assert failure is not None
-    assert (failure.returncode, "does not go with labels" in str(failure)) == (2, True)
+    assert (failure.returncode, "cannot be combined with labels" in str(failure)) == (2, True)

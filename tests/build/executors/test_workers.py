@@ -224,7 +224,7 @@ def test_a_build_that_is_stopped_leaves_no_process_and_no_file(
     assert not (tmp_path / "files").exists()
     if kind != signal.SIGKILL:
         assert list((tmp_path / "temporary").iterdir()) == []
-        assert "what it has published is whole" in stderr
+        assert "Its published files are complete" in stderr
         assert "Traceback" not in stderr
 
 

@@ -1,0 +1,148 @@
+"""Turn the results of build_sitemaps into lines of text, JSON and a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.core.management.base import OutputWrapper
+from django.core.management.color import Style
+
+from sitemaps_plus.build.due import Due
+from sitemaps_plus.build.results import BuildResult, SectionResult
+from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION
+from sitemaps_plus.watch.alarms import Alarm, Overview
+from sitemaps_plus.watch.status import SectionStatus
+
+_BAR_WIDTH = 24
+
+
+class ProgressBar:
+    """A bar on one line of standard error, for terminals."""
+
+    def __init__(self, stderr: OutputWrapper) -> None:
+        self._stderr = stderr
+
+    def __call__(self, text: str, done: int, known: int) -> None:
+        """Draw how many of the known pages are done, or only the text if their number is not known."""
+        if known:
+            bar = "#" * (_BAR_WIDTH * done // known)
+            text = f"[{bar:<{_BAR_WIDTH}}] {text} page {done} of {known}"
+        self._draw(f"\r\033[K{text}")
+
+    def clear(self) -> None:
+        """Remove the bar."""
+        self._draw("\r\033[K")
+
+    def _draw(self, text: str) -> None:
+        # Not in red, which is the default of standard error.
+        self._stderr.write(text, style_func=str, ending="")
+        self._stderr.flush()
+
+
+class WaitNotice:
+    """Report once on standard error which build the command waits for, when there is no progress bar."""
+
+    def __init__(self, stderr: OutputWrapper) -> None:
+        self._stderr = stderr
+        self._reported: set[str] = set()
+
+    def __call__(self, text: str, _done: int, known: int) -> None:
+        """Report a text that does not count pages."""
+        if not known and text not in self._reported:
+            self._reported.add(text)
+            self._stderr.write(text, style_func=str)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 page``, ``1,200 pages``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def build_lines(result: BuildResult, style: Style) -> Iterator[str]:
+    """Yield the report of a build."""
+    for section in result.sections:
+        yield _section_line(section, style)
+        for problem in section.report.problems[:PROBLEMS_PER_SECTION]:
+            yield f"    {problem.hook} of {problem.key}: {problem.reason}"
+    for index in result.indexes:
+        yield f"Index: {index}"
+    sections = [section for section in result.sections if not section.error]
+    yield (
+        f"{count(sum(s.urls for s in sections), 'URL')} on {count(sum(s.pages for s in sections), 'page')}: "
+        f"{sum(s.rendered for s in sections):,} rendered, {sum(s.skipped for s in sections):,} unchanged, "
+        f"{sum(s.written for s in sections):,} written, "
+        f"{count(sum(s.bytes for s in sections), 'byte')} uncompressed, {result.seconds:.1f} s, "
+        f"{count(sum(s.left_out for s in sections), 'row')} left out"
+    )
+
+
+def build_json(result: BuildResult) -> dict[str, Any]:
+    """Return the report of a build for programs."""
+    return {
+        "complete": result.is_complete,
+        "stopped": result.is_stopped,
+        "seconds": round(result.seconds, 3),
+        "indexes": result.indexes,
+        "errors": result.errors,
+        "locked": result.locked,
+        "sections": [
+            {**section.as_json(), "problems": [problem._asdict() for problem in section.report.problems]}
+            for section in result.sections
+        ],
+    }
+
+
+def due_lines(found: Sequence[Due], *, is_check: bool) -> Iterator[str]:
+    """Yield the pages that a build would render or remove, with the reasons, and how many they are."""
+    for due in found:
+        name = f"{due.label} page {due.number}" if due.number else f"{due.label} index".strip()
+        yield f"{due.site} {name}: {due.reason}"
+    yield f"{count(len(found), 'page')} {'stale' if is_check else 'would be rendered or removed'}"
+
+
+def due_json(found: Sequence[Due]) -> dict[str, Any]:
+    """Return the pages that a build would render or remove, for programs."""
+    return {"stale": any(due.is_stale for due in found), "pages": [due._asdict() for due in found]}
+
+
+def status_lines(found: Overview, style: Style) -> Iterator[str]:
+    """Yield the state of each section, then all problems with their remedies."""
+    for site in found.sites:
+        for section in site.status.sections:
+            yield _status_line(site.status.site.domain, section)
+    for domain, alarm in _alarms(found):
+        paint = style.ERROR if alarm.level == "error" else style.WARNING
+        name = " ".join(filter(None, (domain, alarm.label)))
+        yield paint(": ".join(filter(None, (name, alarm.text)))) + f"\n    {alarm.remedy}"
+
+
+def count_errors(found: Overview) -> int:
+    """Return the number of errors; warnings do not count."""
+    return sum(alarm.level == "error" for _, alarm in _alarms(found))
+
+
+def _section_line(section: SectionResult, style: Style) -> str:
+    if section.error:
+        why = "held back" if section.is_held_back else "stopped" if section.is_stopped else "failed"
+        return style.ERROR(f"{section.site} {section.label}: {why}")
+    counts = f"{count(section.urls, 'URL')} on {count(section.pages, 'page')}, {section.rendered:,} rendered"
+    missing = ", ".join(
+        f"{count(number, noun)} {how}"
+        for number, noun, how in ((section.left_out, "row", "left out"), (section.report.dropped, "part", "dropped"))
+        if number
+    )
+    return f"{section.site} {section.label}: {counts}" + (f", {style.WARNING(missing)}" if missing else "")
+
+
+def _status_line(site: str, section: SectionStatus) -> str:
+    since = f" since {section.stale_since:%Y-%m-%d %H:%M %Z}" if section.stale_since else ""
+    built = f", built {section.built_at:%Y-%m-%d %H:%M %Z}" if section.built_at else ""
+    about = "about " if section.is_estimated else ""
+    counts = f"{about}{count(section.urls, 'URL')} on {count(section.pages, 'page')}"
+    return f"{site} {section.label}: {section.currency}{since}, {counts}{built}"
+
+
+def _alarms(found: Overview) -> list[tuple[str, Alarm]]:
+    of_sites = [(site.status.site.domain, alarm) for site in found.sites for alarm in site.alarms]
+    return [("", alarm) for alarm in found.alarms] + of_sites

@@ -18,8 +18,8 @@ from sitemaps_plus import registry
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.render import pages
-from sitemaps_plus.render.pages import Document
 from sitemaps_plus.serve import cached, crawlers
+from sitemaps_plus.stores.packing import Document
 
 # How long an example takes varies with the load of the machine; only their number counts.
 hypothesis_settings.register_profile(

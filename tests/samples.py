@@ -19,8 +19,9 @@ from sitemaps_plus.protocol.addresses import Origin, Scope
 from sitemaps_plus.protocol.entries import Cleaner
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.writer import Tally, write_urlset
-from sitemaps_plus.render.pages import Document
+from sitemaps_plus.render.pages import render_planned
 from sitemaps_plus.render.renderer import url_info_group
+from sitemaps_plus.stores.packing import Document
 from sitemaps_plus.values.extensions import namespaces_of
 from testapp.models import Product
 from xml_checks import locs
@@ -96,6 +97,12 @@ def unregister_all() -> None:
 def section_of(sitemap: Any, label: str = "products", site: SiteOrigin = SITE) -> Section:
     """Return the section of a Sitemap class, without registering it."""
     return Section(label=label, site=site, sitemap=sitemap())
+
+
+def render_page(section: Section, number: int, **options: Any) -> Document:
+    """Return one page."""
+    document, _ = render_planned(section, number, **options)
+    return document
 
 
 def text_of(document: Document) -> bytes:

@@ -18,13 +18,12 @@ from django import VERSION
 from django.dispatch import Signal
 from django.test import Client
 
-from samples import SITE, Products, make_products, paths, put_template, section_of, text_of
+from samples import SITE, Products, make_products, paths, put_template, render_page, section_of, text_of
 from sitemaps_plus import NewsSitemap, Sitemap, register, signals
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageEmpty, StrictError
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_REPORT, Problem, Report
-from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.signals import entry_left_out, page_rendered, published
 from testapp.models import Article, Product
 

@@ -16,11 +16,10 @@ from django.urls import clear_script_prefix, include, path, set_script_prefix
 from django.utils import timezone, translation
 from django.utils.http import http_date
 
-from samples import DAY, SITE, Products, make_products, paths, section_of
+from samples import DAY, SITE, Products, make_products, paths, render_page, section_of
 from sitemaps_plus import NewsSitemap, UrlFor, register
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.stores.cache import DocumentCache
 from testapp.models import Article, Product
 from xml_checks import locs, validate

@@ -28,7 +28,6 @@ from sitemaps_plus.plan.pages import Page, active, make_plan, stored_plan
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.protocol.names import page_file
-from sitemaps_plus.render.pages import base_of
 from sitemaps_plus.serve.crawlers import CrawlerSummary, visits_of
 from sitemaps_plus.stores.cache import is_for_one_process
 from sitemaps_plus.watch.alarms import Overview, SiteOverview, missing_tables, overview
@@ -126,7 +125,7 @@ class StatusAdmin(ReadOnly, _Base):
             "row": _page_rows(status, [record], urls)[0],
             "left_out": list(panels.problems_of(record, section, urls.object_url)),
             "live_url": live_url(request, section.site, "page", label, number, "xml"),
-            "public_url": f"{base_of(section)}{page_file(label, number, 'xml')}",
+            "public_url": f"{section.public_base}{page_file(label, number, 'xml')}",
             "file": built_file(section, number) if record.built_digest else "",
             "section_url": urls.make_url("section", site_id, label),
             **_entries(request, section, page, urls),

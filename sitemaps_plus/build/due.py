@@ -18,10 +18,9 @@ from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.currency import NO_URLS, CurrencyCheck, Reason, unlisted
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.plan.sections import Section, get_section
+from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.plan.validators import fingerprint_of, longest, moment
-from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.stores.manifest import SectionEntry
 
 NO_USABLE_ROW = Reason("it had no usable row", is_stale=False)

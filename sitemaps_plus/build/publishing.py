@@ -18,7 +18,7 @@ from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override
 from sitemaps_plus.plan.pages import Page, Plan, stored_plan
 from sitemaps_plus.plan.planner import record_publishing
 from sitemaps_plus.plan.sections import get_section
-from sitemaps_plus.plan.sites import SiteOrigin
+from sitemaps_plus.plan.sites import SiteOrigin, directory
 from sitemaps_plus.protocol.names import (
     INDEX_FORMATS,
     file_name,
@@ -28,9 +28,9 @@ from sitemaps_plus.protocol.names import (
     parse_page_file,
 )
 from sitemaps_plus.protocol.writer import IndexItem
-from sitemaps_plus.render.pages import Document, base_of, directory, lastmod_of, list_pages, make_index, public_url
+from sitemaps_plus.render.indexes import lastmod_of, list_pages, make_index
 from sitemaps_plus.stores.manifest import PageEntry, SectionEntry
-from sitemaps_plus.stores.packing import formats, make_format
+from sitemaps_plus.stores.packing import Document, formats, make_format
 from sitemaps_plus.stores.published import PublishedFiles, index_files, page_files
 from sitemaps_plus.stores.staging import Staging
 
@@ -112,7 +112,7 @@ class PublishedSet:
         if is_lacking and old:
             # Before a page gives up its rows, the page that has them now can be found.
             here = {**entries, **{page.number: known.pages[page.number] for page in old}}
-            both = SectionEntry(pages={**known.pages, **here}, base=base_of(ready.plan.section))
+            both = SectionEntry(pages={**known.pages, **here}, base=ready.plan.section.public_base)
             self._publish_index(index_name(label), make_index(self._items(label, both)))
             self._publish_index(index_name(), make_index(self._all_items({label: both})))
         for page in old:
@@ -120,7 +120,7 @@ class PublishedSet:
             known.pages[page.number] = entries[page.number]
         self._retire(label, known, known.pages.keys() - entries.keys())
         self.manifest.sections[label] = SectionEntry(
-            pages=entries, fingerprint=ready.fingerprint, base=base_of(ready.plan.section)
+            pages=entries, fingerprint=ready.fingerprint, base=ready.plan.section.public_base
         )
         for page in ready.pages:
             if page.number in ready.outcomes:
@@ -155,7 +155,7 @@ class PublishedSet:
         Of the pages it takes what is known: those that are due are another matter.
         """
         sections = {
-            label: replace(section, base=base_of(get_section(label, self.site)))
+            label: replace(section, base=get_section(label, self.site).public_base)
             for label, section in self.manifest.sections.items()
             if label in registry
         }
@@ -225,7 +225,7 @@ class PublishedSet:
 
     def _replace(self, ready: Ready, page: Page, pause: Pause, *, is_doubted: bool) -> None:
         pause()
-        label, base = ready.plan.section.label, base_of(ready.plan.section)
+        label, base = ready.plan.section.label, ready.plan.section.public_base
         for name, data in self._page_files(ready, page, self._staged(ready, page)).items():
             if self._publish_file(name, data, is_doubted=is_doubted):
                 # Also under the name that the index has: a web server may make the one of the other.
@@ -293,7 +293,7 @@ class PublishedSet:
         return f"the index of the {of} {'would list something else' if is_there else 'is missing'}"
 
     def _index_of(self, ready: Ready, entries: dict[int, PageEntry]) -> Document | None:
-        section = SectionEntry(pages=entries, base=base_of(ready.plan.section))
+        section = SectionEntry(pages=entries, base=ready.plan.section.public_base)
         return self._index(ready.plan.section.label, section)
 
     def _index(self, label: str, section: SectionEntry) -> Document | None:
@@ -321,7 +321,7 @@ class PublishedSet:
             # What a template of the project wrote may be anything.
             plan = stored_plan(get_section(label, self.site))
             there = [page for page in plan.pages if self.store.has(self._path(page_file(label, page.number)))]
-            yield from list_pages(replace(plan, pages=there), public_url(self.site))
+            yield from list_pages(replace(plan, pages=there), self.site.public_url)
             return
         for element in ET.fromstring(document):  # noqa: S314 - written by an earlier build
             found = {child.tag.rpartition("}")[2]: child.text or "" for child in element}
@@ -368,7 +368,7 @@ class PublishedSet:
 
     @property
     def _base(self) -> str:
-        return public_url(self.site) or f"{self.site.origin}{directory()}"
+        return self.site.public_url or f"{self.site.origin}{directory()}"
 
 
 def _index_files(name: str, document: Document) -> dict[str, bytes]:

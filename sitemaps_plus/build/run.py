@@ -27,13 +27,12 @@ from sitemaps_plus.errors import BuildLocked, LeaseLost, NoOrigin, SitemapError,
 from sitemaps_plus.models import Build
 from sitemaps_plus.plan.pages import active
 from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.plan.sections import Section, get_section
+from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.plan.validators import fingerprint_of
 from sitemaps_plus.protocol.names import site_directory
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.shapes import Shape, merge
-from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.signals import published
 from sitemaps_plus.stores.cache import get_cache
 from sitemaps_plus.stores.files import get_store

@@ -5,30 +5,34 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from datetime import UTC, datetime
+from functools import cache, cached_property
 from typing import Any, Literal
 
 from django.conf import settings
 from django.contrib import sitemaps as contrib
 from django.db.models import F, ForeignObjectRel, QuerySet
-from django.urls import NoReverseMatch, get_script_prefix
-from django.utils import translation
+from django.urls import NoReverseMatch, get_script_prefix, get_urlconf, set_urlconf
+from django.utils import timezone, translation
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.date_probe import plain_column
 from sitemaps_plus.declare.hooks import Hooks, has_languages_per_item, languages_of, read_hooks
 from sitemaps_plus.declare.items import is_plain, lazy_items
+from sitemaps_plus.declare.languages import hreflang_of
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.declare.sitemaps import NewsSitemap, Sitemap
 from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.plan.keys import Key
 from sitemaps_plus.plan.overrides import PAGE, override_digest
-from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.protocol.addresses import Origin
+from sitemaps_plus.plan.sites import SiteOrigin, directory
+from sitemaps_plus.protocol.addresses import Origin, Scope
+from sitemaps_plus.protocol.entries import Cleaner
 from sitemaps_plus.protocol.limits import PROFILES, Profile
 from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.values.base import keep_broken
 from sitemaps_plus.values.extensions import EXTENSIONS, namespaces_of
 from sitemaps_plus.values.fields import Expression
 from sitemaps_plus.values.news import MAX_NEWS
@@ -70,6 +74,16 @@ class Section:
     def base(self) -> str:
         """What all URLs begin with: the origin, and the script prefix now active."""
         return f"{self.origin}{get_script_prefix()}".rstrip("/")
+
+    @property
+    def public_base(self) -> str:
+        """Where crawlers fetch the built pages, ending in a slash."""
+        return self.site.public_url or f"{self.origin}{directory()}"
+
+    @property
+    def cross_submission(self) -> bool:
+        """Whether URLs on other hosts are listed."""
+        return bool(getattr(self.sitemap, "cross_submission", ""))
 
     @property
     def profile(self) -> Profile:
@@ -235,6 +249,10 @@ class Section:
             forms.append((literals, compiled.head.removeprefix(get_script_prefix()) if compiled else None))
         return forms
 
+    def cleaner(self, report: Report) -> Cleaner:
+        """Return the cleaner that turns the values of the hooks into protocol text."""
+        return make_cleaner(Scope(origin=self.origin, any_host=self.cross_submission), report, profile=self.profile)
+
     def slice(self, report: Report | None = None) -> Any:
         """Return the sequence that pages by position are slices of; `report` hears of items that cannot be told."""
         report = report or Report(self.label)
@@ -253,6 +271,34 @@ def get_section(label: str, site: SiteOrigin) -> Section:
 def get_sections(site: SiteOrigin) -> Iterator[Section]:
     """Yield all sections in the order of registration."""
     return (get_section(label, site) for label in registry)
+
+
+def make_cleaner(
+    scope: Scope, report: Report, *, profile: Profile = PROFILES["default"], kind: type[Cleaner] = Cleaner
+) -> Cleaner:
+    """Return a cleaner for the addresses of `scope`, also for those that no section lists."""
+    return kind(
+        scope=scope,
+        tz=timezone.get_default_timezone(),
+        # Aware, whatever USE_TZ says: dates are compared with it.
+        now=datetime.now(UTC),
+        report=report,
+        profile=profile,
+        hreflang=cache(hreflang_of),
+    )
+
+
+@contextmanager
+def neutral() -> Iterator[None]:
+    """Render for everybody: not in the language, time zone or URLconf of the request."""
+    urlconf = get_urlconf()
+    with ExitStack() as stack:
+        stack.enter_context(translation.override(settings.LANGUAGE_CODE))
+        stack.enter_context(timezone.override(timezone.get_default_timezone()))
+        stack.callback(set_urlconf, urlconf)
+        set_urlconf(None)
+        stack.enter_context(keep_broken())
+        yield
 
 
 def has_multivalued_join(rows: QuerySet[Any]) -> bool:

@@ -10,12 +10,12 @@ from django.apps import apps
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest
-from django.urls import get_script_prefix
+from django.urls import NoReverseMatch, get_script_prefix, reverse
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import InvalidEntry, NoOrigin, UnknownHost
 from sitemaps_plus.protocol.addresses import Origin
-from sitemaps_plus.protocol.names import site_directory
+from sitemaps_plus.protocol.names import index_file, site_directory
 
 _SETTING = 'SITEMAPS_PLUS["ORIGIN"]'
 
@@ -52,6 +52,14 @@ class SiteOrigin:
     def name(self) -> str:
         """The domain; ``Site`` objects have this too."""
         return self.domain
+
+    @property
+    def public_url(self) -> str | None:
+        """The ``PUBLIC_URL`` of the site, ending in a slash; None where it has none."""
+        given = get_settings().PUBLIC_URL
+        if isinstance(given, Mapping):
+            given = given.get(self.id)
+        return f"{given.rstrip('/')}/" if given else None
 
 
 def get_site(request: HttpRequest | None = None) -> SiteOrigin:
@@ -162,6 +170,15 @@ def parse_origin(text: str, where: str) -> Origin:
         return Origin.parse(text)
     except (InvalidEntry, TypeError) as error:
         raise NoOrigin(f"{where} cannot be used: {error} It should look like https://example.com.") from error
+
+
+def directory() -> str:
+    """Return the path below which the sitemap URLs lie: "/" where the URLconf is included at the root."""
+    try:
+        return reverse("sitemaps_plus:index").removesuffix(index_file())
+    except NoReverseMatch:
+        # The project serves only built files, which are published at the root.
+        return get_script_prefix()
 
 
 def chosen_sites(names: Sequence[str], unusable: Callable[[NoOrigin], None]) -> list[SiteOrigin]:

@@ -17,9 +17,10 @@ from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import PageNotFound, SitemapError, StrictError, Unavailable
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import longest
-from sitemaps_plus.render.pages import Document
-from sitemaps_plus.serve.live import Wanted, look, read_built
+from sitemaps_plus.serve.live import Wanted, look
 from sitemaps_plus.stores.cache import DocumentCache, Kept, get_cache
+from sitemaps_plus.stores.packing import Document
+from sitemaps_plus.stores.published import PublishedFiles
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -211,7 +212,7 @@ def _last_good(wanted: Wanted, last: Served | None, error: Exception) -> Served:
         raise error
     is_down = isinstance(error, OperationalError | InterfaceError)
     if last is None and wanted.form == "xml":
-        built = read_built(wanted.site, wanted.label, wanted.number)
+        built = PublishedFiles(wanted.site.domain).read_document(wanted.label, wanted.number)
         last = _served(built) if built else None
     if last:
         _resting[wanted.name] = time.time() + REST

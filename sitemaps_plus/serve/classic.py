@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, NamedTuple
 
 from django.contrib import sitemaps as contrib
@@ -20,10 +20,10 @@ from django.utils import timezone
 from django.utils.http import http_date
 
 from sitemaps_plus.declare.items import key_of, latest_lastmod, lazy_items, url_infos
-from sitemaps_plus.declare.languages import hreflang_of
 from sitemaps_plus.declare.sitemaps import Sitemap
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.plan.overrides import INDEX, PAGE, is_shipped
+from sitemaps_plus.plan.sections import make_cleaner
 from sitemaps_plus.plan.sites import parse_origin
 from sitemaps_plus.protocol.addresses import Origin, Scope, normalize
 from sitemaps_plus.protocol.dates import as_datetime, format_date
@@ -226,13 +226,7 @@ def _index_item(given: Any, origin: Origin) -> IndexItem | None:
 def _urlset(infos: Iterable[dict[str, Any]], origin: Origin) -> bytes:
     infos = list(infos)
     report, tally = Report("urlset"), Tally()
-    cleaner = _Cleaner(
-        scope=Scope(origin=origin),
-        tz=timezone.get_default_timezone(),
-        now=datetime.now(UTC),
-        report=report,
-        hreflang=cache(hreflang_of),
-    )
+    cleaner = make_cleaner(Scope(origin=origin), report, kind=_Cleaner)
     with keep_broken():
         written = write_urlset(
             _groups(infos, cleaner), prefixes=namespaces_in(infos), report=report, tally=tally, as_given=True

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 from xml.etree import ElementTree
@@ -16,7 +15,7 @@ from django.core.exceptions import DisallowedHost, TooManyFieldsSent
 from django.db.models import Exists, Model, QuerySet
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, Resolver404, ResolverMatch, resolve, reverse
-from django.utils import timezone, translation
+from django.utils import translation
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
 from sitemaps_plus.declare.items import key_of
@@ -26,14 +25,13 @@ from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, SitemapError, Unk
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page
-from sitemaps_plus.plan.sections import Section, get_section
+from sitemaps_plus.plan.sections import Section, get_section, make_cleaner, neutral
 from sitemaps_plus.plan.sites import SiteOrigin, get_site
 from sitemaps_plus.protocol.addresses import Scope, normalize
 from sitemaps_plus.protocol.entries import Cleaner, Group, Link
 from sitemaps_plus.protocol.names import index_file
 from sitemaps_plus.protocol.reports import Report, Silence
 from sitemaps_plus.render import object_path, row_path
-from sitemaps_plus.render.pages import make_cleaner, neutral, public_url
 from sitemaps_plus.values.extensions import EXTENSIONS
 
 logger = logging.getLogger("sitemaps_plus")
@@ -110,7 +108,7 @@ def sitemap_address(request: HttpRequest | None = None) -> str | None:
     site = _site(request)
     if site is None:
         return None
-    if public := public_url(site):
+    if public := site.public_url:
         return f"{public}{index_file()}"
     with neutral(), suppress(NoReverseMatch):
         return normalize(reverse("sitemaps_plus:index"), origin=site.origin)
@@ -170,13 +168,7 @@ def _loc(address: object, cleaner: Cleaner) -> str | None:
 
 
 def _cleaner(site: SiteOrigin) -> Cleaner:
-    return Cleaner(
-        scope=Scope(origin=site.origin),
-        tz=timezone.get_default_timezone(),
-        now=datetime.now(UTC),
-        report=Silence("head"),
-        hreflang=hreflang_of,
-    )
+    return make_cleaner(Scope(origin=site.origin), Silence("head"))
 
 
 # An object, as a section lists it
@@ -219,7 +211,7 @@ def _read(item: Model, section: Section) -> Group | None:
     page = _OneRow(record=SitemapPage(), key=_key(item, section))
     # The two ways to the rows of a page, as the sitemap goes them. What is wrong with a row its own page reports.
     read = row_path.read_groups if section.hooks.path == "row" else object_path.read_groups
-    return next(read(section, page, make_cleaner(section, Silence(section.label))), None)
+    return next(read(section, page, section.cleaner(Silence(section.label))), None)
 
 
 def _candidates(item: Model, site: SiteOrigin, label: str, must_be_askable: bool) -> list[Section]:

@@ -13,10 +13,12 @@ from django.urls import get_script_prefix
 from sitemaps_plus.plan.currency import CurrencyCheck
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.plan.sections import Section, get_section
+from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import fingerprint_of
-from sitemaps_plus.render.pages import Document, Format, neutral, render_index, render_planned
+from sitemaps_plus.render.indexes import render_index
+from sitemaps_plus.render.pages import Format, render_planned
+from sitemaps_plus.stores.packing import Document
 from sitemaps_plus.stores.published import PublishedFiles
 
 
@@ -73,12 +75,6 @@ def look(wanted: Wanted, since: datetime | None = None) -> Look:
         return Look(_state(section, page, fingerprint), plan.checked_at, make)
 
 
-def read_built(site: SiteOrigin, label: str, number: int) -> Document | None:
-    """Return the built file of a page, or of an index as number 0; None where there is none, or not all of it."""
-    packed = PublishedFiles(site.domain).read_document(label, number)
-    return None if packed is None else Document(gzipped=packed.data, digest=packed.digest, size=packed.size)
-
-
 def _state(section: Section, page: Page, fingerprint: str) -> str:
     if section.makes_its_urls or section.model is None:
         return ""
@@ -108,7 +104,7 @@ def _built(section: Section, page: Page) -> Document | None:
     # Without the manifest: reading it for each page would cost more than it saves.
     if CurrencyCheck(section).why_not_current(record, known=None):
         return None
-    document = read_built(section.site, section.label, page.number)
+    document = PublishedFiles(section.site.domain).read_document(section.label, page.number)
     if document is None or document.digest != record.digest:
         return None
     return replace(document, urls=record.urls or 0, changed_at=record.changed_at)

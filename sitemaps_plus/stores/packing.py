@@ -8,13 +8,16 @@ import importlib
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.protocol.names import Format
+from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.shapes import Sampler
 from sitemaps_plus.protocol.writer import NAMESPACE
 
 GZIP = 31
@@ -23,15 +26,27 @@ GZIP = 31
 _LOC = re.compile(rb"<loc>([^<]*)</loc>")
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """A document as gzip."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A finished sitemap or index, kept as gzip."""
 
-    data: bytes
+    gzipped: bytes
     digest: str
     """SHA-256 of the uncompressed bytes."""
     size: int
     """Uncompressed bytes."""
+    urls: int = 0
+    """URLs of a page, or sitemaps of an index."""
+    changed_at: datetime | None = None
+    checked_at: datetime | None = None
+    """When the database was last queried for what an index lists."""
+    report: Report = field(default_factory=lambda: Report("index"))
+    sampler: Sampler = field(default_factory=Sampler)
+    """The shapes of the URLs of a page."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the uncompressed bytes."""
+        return unpack(self.gzipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +58,7 @@ class Packer:
     default_level: int
 
 
-def pack(pieces: Iterable[bytes], level: int | None = None) -> Packed:
+def pack(pieces: Iterable[bytes], level: int | None = None) -> Document:
     """Return the gzip of `pieces` together; `level` is 0 to 9 as far as the packer goes, None for its own choice."""
     packer = get_packer()
     level = packer.default_level if level is None else min(level, packer.highest_level)
@@ -55,7 +70,7 @@ def pack(pieces: Iterable[bytes], level: int | None = None) -> Packed:
         packed.append(stream.compress(piece))
         size += len(piece)
     packed.append(stream.flush())
-    return Packed(b"".join(packed), digest.hexdigest(), size)
+    return Document(gzipped=b"".join(packed), digest=digest.hexdigest(), size=size)
 
 
 def unpack(data: bytes) -> Iterator[bytes]:
@@ -98,7 +113,7 @@ def make_format(gzipped: bytes, format: Format, *, is_written: bool = True) -> b
     if format == "xml":
         return document
     found = (html.unescape(loc.decode()) for loc in _LOC.findall(document)) if is_written else _locs(document)
-    return pack((f"{loc}\n".encode() for loc in found), get_settings().GZIP_LEVEL).data
+    return pack((f"{loc}\n".encode() for loc in found), get_settings().GZIP_LEVEL).gzipped
 
 
 def _locs(document: bytes) -> Iterator[str]:

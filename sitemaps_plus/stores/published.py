@@ -19,7 +19,7 @@ from sitemaps_plus.protocol.names import (
 )
 from sitemaps_plus.stores.files import FileStore, get_store
 from sitemaps_plus.stores.manifest import Manifest, ManifestFile, PageEntry
-from sitemaps_plus.stores.packing import Packed, formats, unpack
+from sitemaps_plus.stores.packing import Document, formats, unpack
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -85,7 +85,7 @@ class PublishedFiles:
         """Return the gzip of a page, or None where there is no such file."""
         return self.store.read(page_path(self.domain, label, number))
 
-    def read_document(self, label: str, number: int) -> Packed | None:
+    def read_document(self, label: str, number: int) -> Document | None:
         """Return a page, or an index as number 0, that is whole; None where there is none, or only a part of it."""
         try:
             data = self.read_page(label, number) if number else self.store.read(index_path(self.domain, label))
@@ -98,7 +98,7 @@ class PublishedFiles:
         except Exception as error:  # each storage has errors of its own; half a file is no gzip
             logger.warning("The built file of page %s of the sitemap %r cannot be read: %s", number, label, error)
             return None
-        return Packed(data, digest.hexdigest(), size)
+        return Document(gzipped=data, digest=digest.hexdigest(), size=size)
 
     def _has_all_formats(self, label: str, number: int, page: PageEntry) -> bool:
         if set(formats()) - set(page.formats):

@@ -13,8 +13,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from sitemaps_plus.declare.items import key_of
-from sitemaps_plus.declare.languages import hreflang_of
 from sitemaps_plus.errors import InvalidEntry, SitemapError, shown
+from sitemaps_plus.plan.sections import make_cleaner
 from sitemaps_plus.protocol.addresses import Origin, Scope
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import Cleaner, Link
@@ -191,10 +191,4 @@ def _cleaner(url: Mapping[str, Any]) -> Cleaner:
         return url.cleaner
     scheme, _, rest = str(url["location"]).partition("://")
     origin = Origin.parse(f"{scheme}://{rest.partition('/')[0]}")
-    return Cleaner(
-        scope=Scope(origin=origin, any_host=True),
-        tz=timezone.get_default_timezone(),
-        now=datetime.now(UTC),
-        report=Report("urlset"),
-        hreflang=hreflang_of,
-    )
+    return make_cleaner(Scope(origin=origin, any_host=True), Report("urlset"))

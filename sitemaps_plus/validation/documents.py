@@ -18,7 +18,7 @@ def check_document(pieces: Iterable[bytes], section: Section) -> None:
     The rules are those of https://www.sitemaps.org/protocol.html.
     """
     what = f"The page of the sitemap {section.label!r} that your sitemap.xml makes"
-    start = "" if getattr(section.sitemap, "cross_submission", "") else f"{section.origin}/"
+    start = "" if section.cross_submission else f"{section.origin}/"
     parser: Any = ET.XMLPullParser(events=("start", "end"))
     size = urls = 0
     root: ET.Element | None = None

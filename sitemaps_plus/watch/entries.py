@@ -14,13 +14,12 @@ from django.db.models import QuerySet
 from sitemaps_plus.errors import InvalidCursor, shown
 from sitemaps_plus.plan.keys import KeyValue, as_shown
 from sitemaps_plus.plan.pages import Page
-from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.sections import Section, neutral
 from sitemaps_plus.protocol.entries import Entry, Group, Link
 from sitemaps_plus.protocol.limits import MAX_URLS
 from sitemaps_plus.protocol.reports import Problem, RowReport
 from sitemaps_plus.protocol.writer import namespaces, url_element, without_repeats
 from sitemaps_plus.render import object_path, row_path
-from sitemaps_plus.render.pages import make_cleaner, neutral
 from sitemaps_plus.values.extensions import EXTENSIONS, namespaces_of
 
 MOST = 500
@@ -133,7 +132,7 @@ def _groups(section: Section, page: Page) -> tuple[list[tuple[object, list[Entry
     """Return the entries of each row that has any, and what happened to rows, by key."""
     report, seen = RowReport(section.label), set[str]()
     read = row_path.read_groups if section.reads_values else object_path.read_groups
-    groups: Iterable[Group] = read(section, page, make_cleaner(section, report))
+    groups: Iterable[Group] = read(section, page, section.cleaner(report))
     return [(group.key, without_repeats(group, seen, report)) for group in groups], report.rows
 
 

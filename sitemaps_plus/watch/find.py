@@ -12,10 +12,9 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from sitemaps_plus.errors import NoOrigin, SitemapError
-from sitemaps_plus.plan.sections import Section, get_sections
+from sitemaps_plus.plan.sections import Section, get_sections, neutral
 from sitemaps_plus.plan.sites import SiteOrigin, get_sites
 from sitemaps_plus.protocol.addresses import Scope, check_scope, normalize
-from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.stores.published import PublishedFiles
 from sitemaps_plus.watch.section_search import Match, Searched, SectionSearch, Verdict
 
@@ -112,10 +111,9 @@ class _Search:
 
     def _url_of(self, section: Section) -> str | None:
         """Return the address as the section would write it, or None where it may not list it."""
-        is_open = bool(getattr(section.sitemap, "cross_submission", ""))
         try:
             url = normalize(self.given, origin=section.origin)
-            check_scope(url, Scope(origin=section.origin, any_host=is_open))
+            check_scope(url, Scope(origin=section.origin, any_host=section.cross_submission))
         except SitemapError as error:
             said = str(error)
             self.refused += [] if said in self.refused else [said]

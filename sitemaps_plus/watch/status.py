@@ -24,11 +24,10 @@ from sitemaps_plus.plan.currency import (
     unregistered,
 )
 from sitemaps_plus.plan.pages import Plan, make_plan
-from sitemaps_plus.plan.sections import Section, get_section
+from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import fingerprint_of, moment
 from sitemaps_plus.protocol.reports import PROBLEMS_SHOWN, Problem
-from sitemaps_plus.render.pages import neutral
 from sitemaps_plus.stores.manifest import Manifest, SectionEntry
 from sitemaps_plus.stores.published import PublishedFiles
 

@@ -13,7 +13,7 @@ from django.db.models.functions import Concat
 from django.test import Client
 from django.utils import translation
 
-from samples import Products, make_products, paths, replace_section, section_of, text_of
+from samples import Products, make_products, paths, render_page, replace_section, section_of, text_of
 from sitemaps_plus import NewsSitemap, register
 from sitemaps_plus.build import build
 from sitemaps_plus.build.due import examine
@@ -23,7 +23,6 @@ from sitemaps_plus.models import Build
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.protocol import limits
 from sitemaps_plus.protocol.limits import Profile
-from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
 from testapp.models import Article, Product

@@ -7,12 +7,12 @@ from django.contrib import sitemaps as contrib
 from django.db.models import F
 from django.utils.translation import get_language
 
-from samples import paths, section_of, text_of
+from samples import paths, render_page, section_of, text_of
 from sitemaps_plus import Alternate, ModelSitemap, register
 from sitemaps_plus.errors import InvalidSitemap, StrictError
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
-from sitemaps_plus.render.pages import Document, render_page
+from sitemaps_plus.stores.packing import Document
 from testapp.models import Leaflet
 from xml_checks import locs, validate
 

@@ -16,11 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
-from samples import make_products, section_of, text_of, written
+from samples import make_products, render_page, section_of, text_of, written
 from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, UrlFor, Video, views
 from sitemaps_plus.declare.hooks import read_hooks
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, StrictError
-from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.values import Restriction, Uploader
 from testapp.models import Product
 from xml_checks import validate

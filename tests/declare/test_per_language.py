@@ -7,10 +7,10 @@ from django.db.models import F, Value
 from django.db.models.functions import Coalesce, NullIf, Upper
 from django.utils.translation import override
 
-from samples import listed_paths, section_of, text_of
+from samples import listed_paths, render_page, section_of, text_of
 from sitemaps_plus import Image, ModelSitemap, PerLanguage, UrlFor, Video, register
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.render.pages import Document, render_page
+from sitemaps_plus.stores.packing import Document
 from testapp.models import Leaflet
 from xml_checks import validate
 

@@ -10,11 +10,11 @@ from django.db.models.functions import Concat, Upper
 from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
-from samples import make_products, paths, section_of, text_of
+from samples import make_products, paths, render_page, section_of, text_of
 from sitemaps_plus import Image, ModelSitemap, PerLanguage, Related, UrlFor, Video
 from sitemaps_plus.declare.related import find_relation
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.render.pages import Document, render_page
+from sitemaps_plus.stores.packing import Document
 from testapp.models import Article, Bundle, Note, Photo, Product, Remark, Tag, Token, Translation
 from xml_checks import locs, validate
 

@@ -12,11 +12,11 @@ from django.utils.translation import get_language
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import listed_paths, paths, section_of, text_of
+from samples import listed_paths, paths, render_page, section_of, text_of
 from sitemaps_plus import Alternate, ModelSitemap, Siblings, UrlFor
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound
 from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.render.pages import Document, render_page
+from sitemaps_plus.stores.packing import Document
 from testapp.models import Leaflet
 from xml_checks import validate
 

@@ -10,13 +10,12 @@ from django.db import connection, connections, transaction
 from django.db.models import F
 
 from factories import DAY, ProductFactory
-from samples import section_of, text_of
+from samples import render_page, section_of, text_of
 from sitemaps_plus import ModelSitemap
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.planner import record_rendering, refresh
 from sitemaps_plus.plan.validators import measure
-from sitemaps_plus.render.pages import render_page
 from testapp.models import Product
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_shared_database", "_never_in_memory")]

@@ -6,11 +6,10 @@ from django.contrib import sitemaps as contrib
 from django.template.loader import get_template
 
 import sitemaps_plus
-from samples import section_of
+from samples import render_page, section_of
 from sitemaps_plus import Sitemap
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override, is_shipped, override_digest
-from sitemaps_plus.render.pages import render_page
 
 BACKEND = "django.template.backends.django.DjangoTemplates"
 

@@ -27,7 +27,7 @@ from factories import (
     TokenFactory,
     WordFactory,
 )
-from samples import section_of, text_of
+from samples import render_page, section_of, text_of
 from sitemaps_plus import ModelSitemap, NewsSitemap
 from sitemaps_plus.errors import PageGone, PageNotFound, TooManyPages
 from sitemaps_plus.models import SitemapPage
@@ -35,7 +35,6 @@ from sitemaps_plus.plan import planner
 from sitemaps_plus.plan.pages import stored_plan
 from sitemaps_plus.plan.planner import record_rendering, refresh
 from sitemaps_plus.protocol.limits import PROFILES, Profile
-from sitemaps_plus.render.pages import render_page
 from testapp.models import Article, Cell, Number, Product, Seat, Tag, Token, Word
 
 

@@ -10,12 +10,11 @@ from django.db.models.functions import Cast, Coalesce, Greatest, Length, TruncDa
 from django.utils import timezone
 
 from factories import DAY, BundleFactory, CellFactory, NoteFactory, ProductFactory, TagFactory, TokenFactory
-from samples import section_of
+from samples import render_page, section_of
 from sitemaps_plus import GenericSitemap, ModelSitemap
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.validators import measure
-from sitemaps_plus.render.pages import render_page
 from testapp.models import Bundle, Cell, Number, Product, Token
 
 pytestmark = pytest.mark.django_db

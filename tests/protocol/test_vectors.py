@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import get_language
 
 from factories import ArticleFactory
-from samples import make_products, paths, section_of, text_of
+from samples import make_products, paths, render_page, section_of, text_of
 from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sites import SiteOrigin
@@ -16,7 +16,8 @@ from sitemaps_plus.protocol import limits
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.codes import LANGUAGES
 from sitemaps_plus.protocol.limits import Profile
-from sitemaps_plus.render.pages import Document, render_page, render_planned
+from sitemaps_plus.render.pages import render_planned
+from sitemaps_plus.stores.packing import Document
 from testapp.models import Article, Product
 from xml_checks import locs, validate
 

@@ -7,12 +7,11 @@ from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from samples import make_products, paths, section_of, text_of
+from samples import make_products, paths, render_page, section_of, text_of
 from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.render import object_path
-from sitemaps_plus.render.pages import render_page
 from testapp.models import Article, Cell, Product, Tag
 from xml_checks import lastmods, locs
 

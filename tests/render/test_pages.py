@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
-from samples import DAY, SITE, Products, make_products, paths, section_of, text_of
+from samples import DAY, SITE, Products, make_products, paths, render_page, section_of, text_of
 from sitemaps_plus import NewsSitemap, Sitemap, register
 from sitemaps_plus.errors import (
     InvalidSitemap,
@@ -27,21 +27,15 @@ from sitemaps_plus.errors import (
 )
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.plan.sites import SiteOrigin
+from sitemaps_plus.plan.sections import neutral
+from sitemaps_plus.plan.sites import SiteOrigin, directory
 from sitemaps_plus.protocol import limits
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.limits import Profile
 from sitemaps_plus.protocol.writer import IndexItem
-from sitemaps_plus.render.pages import (
-    Document,
-    directory,
-    list_pages,
-    make_index,
-    neutral,
-    render_index,
-    render_page,
-    render_planned,
-)
+from sitemaps_plus.render.indexes import list_pages, make_index, render_index
+from sitemaps_plus.render.pages import render_planned
+from sitemaps_plus.stores.packing import Document
 from testapp.models import Article, Product
 from xml_checks import lastmods, locs, validate
 

@@ -9,14 +9,14 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat, Replace
 from django.utils.translation import get_language
 
-from samples import DAY, listed_paths, make_products, paths, section_of, text_of
+from samples import DAY, listed_paths, make_products, paths, render_page, section_of, text_of
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
 from sitemaps_plus.errors import StrictError
 from sitemaps_plus.protocol.addresses import Origin, Scope
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
 from sitemaps_plus.protocol.reports import Report
-from sitemaps_plus.render.pages import Document, render_page
 from sitemaps_plus.render.renderer import url_info_group
+from sitemaps_plus.stores.packing import Document
 from testapp.models import Article, Product
 from xml_checks import lastmods, locs, validate
 

@@ -6,11 +6,10 @@ from django.db.models import CharField, Count, F, Value
 from django.db.models.functions import Cast, Concat
 from django.test.utils import CaptureQueriesContext
 
-from samples import make_products, paths, section_of, text_of
+from samples import make_products, paths, render_page, section_of, text_of
 from sitemaps_plus import ModelSitemap
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.render import renderer, row_path
-from sitemaps_plus.render.pages import render_page
 from testapp.models import Cell, Product, Tag, Token, Word
 from xml_checks import locs
 

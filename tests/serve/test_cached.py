@@ -23,7 +23,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import clear_script_prefix, get_script_prefix, set_script_prefix
 from django.utils import timezone
 
-import sitemaps_plus.render.pages
 import sitemaps_plus.serve.live
 from built import build_and_warm
 from databases import read_only
@@ -34,11 +33,10 @@ from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageGone, PageNotFound, SitemapError, StrictError, Unavailable
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.plan.sections import get_section
+from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.protocol.limits import PROFILES, Profile
-from sitemaps_plus.render.pages import Document
 from sitemaps_plus.serve import cached
 from sitemaps_plus.serve.cached import REST, serve
 from sitemaps_plus.serve.live import Look, Made, Wanted, look
@@ -150,10 +148,8 @@ def test_a_row_shows_once_the_moment_has_come_that_its_filter_waits_for(clock):
 @pytest.mark.parametrize("is_built", [False, True])
 def test_a_lastmod_that_lay_ahead_shows_once_it_has_come(clock, monkeypatch, is_built):
     # What lies ahead is told by a clock that Django's settings do not turn.
-    make_cleaner = sitemaps_plus.render.pages.make_cleaner
-    monkeypatch.setattr(
-        sitemaps_plus.render.pages, "make_cleaner", lambda *args: replace(make_cleaner(*args), now=clock.now)
-    )
+    cleaner = Section.cleaner
+    monkeypatch.setattr(Section, "cleaner", lambda *args: replace(cleaner(*args), now=clock.now))
     ahead = clock.now.replace(microsecond=0) + timedelta(minutes=10)
     ProductFactory.create(updated_at=DAY)
     ProductFactory.create(updated_at=ahead)
@@ -549,8 +545,7 @@ class Maker:
         assert self.may_end.wait(5)
         if self.errors and (error := self.errors.pop(0)):
             raise error
-        packed = pack([self.text], 1)
-        document = Document(gzipped=packed.data, digest=packed.digest, size=packed.size)
+        document = pack([self.text], 1)
         return Look("", timezone.now(), lambda _is_doubted: Made(document, "", timezone.now()))
 
 
@@ -764,7 +759,6 @@ from sitemaps_plus.serve import cached
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.stores.packing import pack
-from sitemaps_plus.render.pages import Document
 from sitemaps_plus.serve.live import Look, Made, Wanted, look
 
 
@@ -772,8 +766,7 @@ def look(wanted, since=None):
     with open(log, "a") as file:
         file.write("rendered\\n")
     time.sleep(0.5)
-    packed = pack([b"<urlset/>"], 1)
-    document = Document(gzipped=packed.data, digest=packed.digest, size=packed.size)
+    document = pack([b"<urlset/>"], 1)
     return Look("", timezone.now(), lambda _: Made(document, "", timezone.now()))
 
 

@@ -16,11 +16,10 @@ from django.urls import clear_script_prefix, set_script_prefix, set_urlconf
 from django.utils import timezone, translation
 from django.utils.functional import SimpleLazyObject
 
-from samples import SITE, make_products, text_of
+from samples import SITE, make_products, render_page, text_of
 from sitemaps_plus import Alternate, Image, ModelSitemap, NewsSitemap, Siblings, Sitemap, UrlFor, register, registry
 from sitemaps_plus.errors import InvalidSitemap, NoOrigin, PageNotFound, SitemapError
 from sitemaps_plus.plan.sections import get_section
-from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.serve import head
 from testapp.models import Article, Box, Bundle, Cell, Product, Seat, Tag
 from testapp.urls_head import Unprefixed, UnprefixedDefault

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import sitemaps_plus
 import strategies
-from samples import made_cleaner, make_products, section_of, text_of, written
+from samples import made_cleaner, make_products, render_page, section_of, text_of, written
 from sitemaps_plus import Alternate, Image, ModelSitemap, News, Sitemap, Video
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.models import SitemapPage
@@ -30,9 +30,9 @@ from sitemaps_plus.protocol.entries import Cleaner, Group
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.text import CHANGEFREQS
 from sitemaps_plus.protocol.writer import IndexItem, Tally, write_index, write_urlset
+from sitemaps_plus.render.indexes import make_index
 from sitemaps_plus.render.object_path import read_groups
 from sitemaps_plus.render.own_template import write_with_template
-from sitemaps_plus.render.pages import make_cleaner, make_index, render_page
 from sitemaps_plus.values import Restriction
 from testapp.models import Product
 from xml_checks import validate
@@ -328,7 +328,7 @@ def test_whatever_a_section_lists_the_shipped_template_gives_the_bytes_of_the_wr
     now = timezone.now()
 
     def read(report: Report) -> tuple[Cleaner, Iterator[Group]]:
-        cleaner = replace(make_cleaner(section, report), now=now)
+        cleaner = replace(section.cleaner(report), now=now)
         return cleaner, read_groups(section, page, cleaner, keeps_given=True)
 
     first, second = Report("rows"), Report("rows")

@@ -15,11 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factories import ArticleFactory, CellFactory, ProductFactory, SeatFactory, TokenFactory, WordFactory
-from samples import Products, make_products, paths, section_of
+from samples import Products, make_products, paths, render_page, section_of
 from sitemaps_plus import Image, ModelSitemap, News, NewsSitemap, Related, Sitemap, UrlFor, Video
 from sitemaps_plus.errors import InvalidCursor
 from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.render.pages import render_page
 from sitemaps_plus.watch.entries import MOST, read_entries, read_row
 from testapp.models import Article, Cell, Photo, Product, Seat, Token, Word
 from xml_checks import lastmods, locs

@@ -21,7 +21,7 @@ from sitemaps_plus.build import build
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import get_section
-from sitemaps_plus.render.pages import render_index
+from sitemaps_plus.render.indexes import render_index
 from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview, overview
 from sitemaps_plus.watch.status import SectionStatus
 from testapp.models import Product

@@ -16,17 +16,16 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from samples import SITE, make_products, section_of
+from samples import SITE, make_products, render_page, section_of
 from sitemaps_plus import Image, ModelSitemap, NewsSitemap, PerLanguage, Related, UrlFor
 from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.sections import Section, neutral
 from sitemaps_plus.protocol.entries import Block
 from sitemaps_plus.protocol.limits import Limits
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.writer import Tally, write_urlset
 from sitemaps_plus.render import object_path
 from sitemaps_plus.render.bulk.blocks import compile_blocks
-from sitemaps_plus.render.pages import make_cleaner, neutral, render_page
 from sitemaps_plus.render.renderer import Renderer
 from sitemaps_plus.render.row_path import read_blocks, read_groups, read_rows
 from testapp.models import Article, Leaflet, Photo, Product, Reading
@@ -166,7 +165,7 @@ def rendered(section: Section, read: Any, limits: Limits | None = None, page: An
     if page is None:
         (page,) = refresh(section, force=True).pages
     with neutral():
-        cleaner = make_cleaner(section, report)
+        cleaner = section.cleaner(report)
         pieces = write_urlset(
             read(section, page, cleaner), prefixes=section.prefixes, limits=limits, report=report, tally=tally
         )
@@ -232,7 +231,7 @@ def test_objects_come_in_blocks_too(name: str) -> None:
     (page,) = refresh(section, force=True).pages
 
     with neutral():
-        found = list(object_path.read_blocks(section, page, make_cleaner(section, Report("leaflets"))))
+        found = list(object_path.read_blocks(section, page, section.cleaner(Report("leaflets"))))
 
     assert [type(one) for one in found] == [Block]
 
@@ -264,7 +263,7 @@ def _three_languages(settings: Any) -> None:
 
 def blocks_of(section: Section) -> Any:
     with neutral():
-        cleaner = make_cleaner(section, Report(section.label))
+        cleaner = section.cleaner(Report(section.label))
         return compile_blocks(cleaner, Renderer(section, cleaner, partial(read_rows, section)))
 
 
@@ -396,7 +395,7 @@ def test_related_rows_and_languages_go_together() -> None:
 def _read(section: Section) -> Any:
     (page,) = refresh(section, force=True).pages
     with neutral():
-        yield from read_blocks(section, page, make_cleaner(section, Report(section.label)))
+        yield from read_blocks(section, page, section.cleaner(Report(section.label)))
 
 
 def test_odd_rows_cost_one_query_more_however_many_they_are(django_assert_num_queries: Any) -> None:
@@ -406,7 +405,7 @@ def test_odd_rows_cost_one_query_more_however_many_they_are(django_assert_num_qu
     (page,) = refresh(section, force=True).pages
 
     with neutral(), django_assert_num_queries(1 + joins):
-        blocks = list(read_blocks(section, page, make_cleaner(section, Report("leaflets"))))
+        blocks = list(read_blocks(section, page, section.cleaner(Report("leaflets"))))
 
     assert [block.urls for block in blocks if isinstance(block, Block)] == [4]
 
@@ -507,7 +506,7 @@ def test_a_page_that_ends_with_a_chunk_costs_one_look_behind_it(
     (page,) = refresh(section, force=True).pages
 
     with neutral(), django_assert_num_queries(count // 3 + 1):
-        list(read_blocks(section, page, make_cleaner(section, Report("leaflets"))))
+        list(read_blocks(section, page, section.cleaner(Report("leaflets"))))
 
 
 def test_rows_that_are_none_without_asking_give_no_block() -> None:

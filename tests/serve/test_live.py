@@ -23,7 +23,8 @@ from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.serve.cached import serve
-from sitemaps_plus.serve.live import Wanted, look, read_built
+from sitemaps_plus.serve.live import Wanted, look
+from sitemaps_plus.stores.published import PublishedFiles
 from testapp.models import Product
 from xml_checks import locs
 
@@ -435,11 +436,11 @@ def test_what_a_build_published_can_be_read_back(label, number):
     ProductFactory.bulk(3)
     build()
 
-    document = read_built(SITE, label, number)
+    document = PublishedFiles(SITE.domain).read_document(label, number)
 
     assert document.digest == made(Wanted(site=SITE, label=label, number=number)).digest
     assert document.size == len(gzip.decompress(document.gzipped))
-    assert read_built(SITE, label, number + 7) is None
+    assert PublishedFiles(SITE.domain).read_document(label, number + 7) is None
 
 
 # A build that fills the cache.

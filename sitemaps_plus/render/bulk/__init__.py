@@ -1,1 +1,1 @@
-"""The same bytes, many rows at a time; all tricks for speed live here."""
+"""Write the same bytes, many rows at a time; all tricks for speed live here."""

@@ -1,4 +1,4 @@
-"""Compile what a class declares into the text of a row: constants, and the columns between them."""
+"""Compile the hooks of a class into the text of a row: constants, with columns between them."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Newest
 from sitemaps_plus.protocol.reports import Silence
-from sitemaps_plus.render.bulk.columns import Address, GivenAddress, Place
+from sitemaps_plus.render.bulk.columns import Address, GivenAddress, Slot
 from sitemaps_plus.render.renderer import Renderer
 
 
 class Pattern(NamedTuple):
-    """What the text of a row is made of."""
+    """The parts of the text of a row."""
 
     addresses: Sequence[Address]
     columns: Mapping[str, int]
-    """Where the values of a hook are that differs from row to row."""
-    links: Sequence[str | Place]
+    """The column of each hook whose values differ from row to row."""
+    links: Sequence[str | Slot]
     default: int | None = None
-    """The address whose path without its prefix is the one for everybody else."""
-    asked: Sequence[str] = ()
-    """The hooks that objects are asked for, behind the location."""
+    """Number of the address whose path, without the prefix of its language, is the ``x-default``."""
+    called: Sequence[str] = ()
+    """The hooks to call for each object, after the location."""
 
 
 def compile_pattern(cleaner: Cleaner, renderer: Renderer) -> Pattern | None:
-    """Return what the text of a section's rows is made of, None where each row has to be looked at."""
+    """Return the pattern of the rows of a section, or None if the renderer must handle each row by itself."""
     section, hooks = renderer.section, renderer.section.hooks
-    if hooks.siblings or section.has_languages_per_item or not _are_sound(section, cleaner):
+    if hooks.siblings or section.has_languages_per_item or not _are_valid_constants(section, cleaner):
         return None
     named = (hooks.lastmod, hooks.changefreq, hooks.priority)
-    asked = [hook.name for hook in named if hook.kind in ("expression", "method")]
-    spoken = spoken_in(section)
+    called = [hook.name for hook in named if hook.kind in ("expression", "method")]
+    languages = languages_of_urls(section)
     if not section.reads_values:
-        addresses: list[Address | None] = [GivenAddress(at, cleaner) for at in range(len(spoken))]
-        columns = {name: len(spoken) + at for at, name in enumerate(asked)}
+        addresses: list[Address | None] = [GivenAddress(at, cleaner) for at in range(len(languages))]
+        columns = {name: len(languages) + at for at, name in enumerate(called)}
     else:
-        addresses = [_address(renderer, cleaner, code) for code in spoken]
-        columns = {name: _column_of(section, getattr(hooks, name)) for name in asked}
+        addresses = [_address(renderer, cleaner, code) for code in languages]
+        columns = {name: _column_of(section, getattr(hooks, name)) for name in called}
     made = [address for address in addresses if address is not None]
     links = _links(section, cleaner, made) if len(made) == len(addresses) else None
-    return None if links is None else Pattern(made, columns, links.parts, links.default, asked)
+    return None if links is None else Pattern(made, columns, links.parts, links.default, called)
 
 
 def _address(renderer: Renderer, cleaner: Cleaner, language: str | None) -> Address | None:
@@ -72,8 +72,8 @@ def _address(renderer: Renderer, cleaner: Cleaner, language: str | None) -> Addr
     return Address(str(cleaner.scope.origin), compiled, wanted, cleaner.profile.max_loc)
 
 
-def _are_sound(section: Section, cleaner: Cleaner) -> bool:
-    """Return whether nothing is to be said of the constants: else it is said of each row."""
+def _are_valid_constants(section: Section, cleaner: Cleaner) -> bool:
+    """Return whether the constants give no error and no warning, which would be reported for each row."""
     silence = Silence(section.label)
     silent = replace(cleaner, report=silence, newest=Newest())
     for hook in (section.hooks.lastmod, section.hooks.changefreq, section.hooks.priority):
@@ -85,20 +85,20 @@ def _are_sound(section: Section, cleaner: Cleaner) -> bool:
 
 
 class _Links(NamedTuple):
-    """The links to the languages of a row, which all of them have."""
+    """The links to the languages of a row, the same on each of its URLs."""
 
-    parts: Sequence[str | Place] = ()
+    parts: Sequence[str | Slot] = ()
     default: int | None = None
-    """The address whose path without its prefix is the one for everybody else."""
+    """Number of the address whose path, without the prefix of its language, is the ``x-default``."""
 
 
 def _links(section: Section, cleaner: Cleaner, addresses: Sequence[Address]) -> _Links | None:
-    """Return the links, None where rows differ in them."""
+    """Return the links, or None if rows have different ones."""
     sitemap, x_default = section.sitemap, section.hooks.x_default
     if not (sitemap.i18n and sitemap.alternates):
         return _Links()
     if section.hooks.hreflang.kind != "missing":
-        # What a row links to must not be there twice.
+        # A row must not have two links for one language.
         return None
     try:
         codes = [cleaner.hreflang(code) for code in section.languages]
@@ -107,15 +107,15 @@ def _links(section: Section, cleaner: Cleaner, addresses: Sequence[Address]) -> 
     linked = [code for code in codes if code is not None]
     if len(linked) != len(set(linked)) or x_default.kind not in ("missing", "constant"):
         return None
-    parts: list[str | Place] = []
+    parts: list[str | Slot] = []
     for at, (code, address) in enumerate(zip(codes, addresses, strict=True)):
         if code is not None:
             parts += [_link(code), *address.parts(names_of(at, address)), '"/>']
     return _with_x_default(section, addresses, parts) if x_default.value else _Links(parts)
 
 
-def _with_x_default(section: Section, addresses: Sequence[Address], parts: Sequence[str | Place]) -> _Links | None:
-    """Return the links and the one for everybody else, None where a row has to tell it."""
+def _with_x_default(section: Section, addresses: Sequence[Address], parts: Sequence[str | Slot]) -> _Links | None:
+    """Return the links with the ``x-default``, or None if that depends on the row."""
     given, default = section.hooks.x_default.value, settings.LANGUAGE_CODE
     at = next((at for at, code in enumerate(section.languages) if same_language(code, given)), None)
     if given is True and default in section.languages:
@@ -126,10 +126,10 @@ def _with_x_default(section: Section, addresses: Sequence[Address], parts: Seque
     head, *rest = address.parts(names_of(at, address))
     if given is True:
         if isinstance(address, GivenAddress):
-            return _Links([*parts, _link("x-default"), head, Place("x-default"), '"/>'], at)
+            return _Links([*parts, _link("x-default"), head, Slot("x-default"), '"/>'], at)
         path = address.head.partition("://")[2].partition("/")[2]
         if "/" not in path.removeprefix(get_script_prefix().lstrip("/")):
-            # The first part of the path is one of the row.
+            # The first part of the path differs from row to row.
             return None
         head = without_language(address.head, default)
     return _Links([*parts, _link("x-default"), head, *rest, '"/>'])
@@ -140,8 +140,8 @@ def _column_of(section: Section, hook: Hook) -> int:
     return list(section.hooks.columns).index(alias)
 
 
-def spoken_in(section: Section) -> Sequence[str | None]:
-    """Return the languages of a section, None alone where it has no URLs for each."""
+def languages_of_urls(section: Section) -> Sequence[str | None]:
+    """Return the languages that a row has URLs in; only None if the section has no URL per language."""
     return section.languages if section.sitemap.i18n else (None,)
 
 

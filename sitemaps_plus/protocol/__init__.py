@@ -1,1 +1,1 @@
-"""The sitemap format as plain Python: what an entry may be, and how it is written."""
+"""The sitemap format as plain Python: the rules of its entries, and the writer of its XML. No Django."""

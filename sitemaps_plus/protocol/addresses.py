@@ -69,8 +69,8 @@ class Origin:
         scheme, authority, rest = _split(text)
         origin = _origin(scheme, authority)
         if rest not in ("", "/"):
-            said = f"The origin {origin} is followed by {shown(rest)}; give only scheme, host and port."
-            raise InvalidEntry("E-ORIGIN", said)
+            message = f"The origin {origin} is followed by {shown(rest)}; give only scheme, host and port."
+            raise InvalidEntry("E-ORIGIN", message)
         return origin
 
     def with_scheme(self, scheme: str) -> "Origin":
@@ -120,8 +120,8 @@ def normalize(value: object, *, origin: Origin, warn: Warn = ignore, max_length:
     else:
         url = _normalize(text, origin, warn)
     if len(url) > max_length:
-        said = f"The URL {shown(url)} has {len(url)} characters, more than {max_length}."
-        raise InvalidEntry("E-URL-LENGTH", said)
+        message = f"The URL {shown(url)} has {len(url)} characters, more than {max_length}."
+        raise InvalidEntry("E-URL-LENGTH", message)
     return url
 
 
@@ -164,23 +164,27 @@ def check_scope(url: str, scope: Scope) -> None:
     scheme, authority, path = _split(url)
     found, own = _origin(scheme, authority), scope.origin
     if found.scheme != own.scheme:
-        said = f"{shown(url)} is {found.scheme}, but its sitemap is served over {own.scheme}; use one scheme for both."
-        raise InvalidEntry("E-URL-SCHEME", said)
+        message = (
+            f"{shown(url)} is {found.scheme}, but its sitemap is served over {own.scheme}; use one scheme for both."
+        )
+        raise InvalidEntry("E-URL-SCHEME", message)
     if scope.any_host:
         return
     if found.host != own.host:
-        said = f"{shown(url)} is on another host than its sitemap ({own.host}); list it in a sitemap of its own host."
-        raise InvalidEntry("E-URL-HOST", said)
+        message = (
+            f"{shown(url)} is on another host than its sitemap ({own.host}); list it in a sitemap of its own host."
+        )
+        raise InvalidEntry("E-URL-HOST", message)
     if found.port != own.port:
         raise InvalidEntry(
             "E-URL-PORT",
             f"{shown(url)} has another port than its sitemap ({own}); list it in a sitemap of its own port.",
         )
     if not _without_dots(path).startswith(scope.directory):
-        said = (
+        message = (
             f"{shown(url)} is not below {scope.directory}, the directory of its sitemap; serve the sitemap higher up."
         )
-        raise InvalidEntry("E-URL-SCOPE", said)
+        raise InvalidEntry("E-URL-SCOPE", message)
 
 
 def _text(value: object) -> str:
@@ -194,8 +198,8 @@ def _text(value: object) -> str:
 
 def _normalize(text: str, origin: Origin, warn: Warn) -> str:
     if not text.strip():
-        said = f"The URL is empty ({shown(text)}); give an absolute URL or a path that begins with '/'."
-        raise InvalidEntry("E-URL-EMPTY", said)
+        message = f"The URL is empty ({shown(text)}); give an absolute URL or a path that begins with '/'."
+        raise InvalidEntry("E-URL-EMPTY", message)
     _check_encodable(text)
     kept, mark, _ = text.partition("#")
     if kept.startswith("/") and not kept.startswith("//"):
@@ -214,12 +218,12 @@ def _split(text: str) -> tuple[str, str, str]:
     """Return scheme, authority and the rest of an absolute URL."""
     match = _ABSOLUTE.fullmatch(text)
     if match is None:
-        said = f"The URL {shown(text)} is relative; begin it with http:// or https://, or with '/'."
-        raise InvalidEntry("E-URL-RELATIVE", said)
+        message = f"The URL {shown(text)} is relative; begin it with http:// or https://, or with '/'."
+        raise InvalidEntry("E-URL-RELATIVE", message)
     scheme = match[1].lower()
     if scheme not in _DEFAULT_PORTS:
-        said = f"The URL begins with {shown(match[1] + ':')}; a sitemap may list only http:// and https:// URLs."
-        raise InvalidEntry("E-URL-SCHEME", said)
+        message = f"The URL begins with {shown(match[1] + ':')}; a sitemap may list only http:// and https:// URLs."
+        raise InvalidEntry("E-URL-SCHEME", message)
     return scheme, match[2] or "", match[3]
 
 
@@ -232,8 +236,8 @@ def _origin(scheme: str, authority: str) -> Origin:
 def _host_and_port(authority: str) -> tuple[str, int | None]:
     if "@" in authority:
         # Do not show all of it: it may contain a password.
-        said = f"The URL on {shown(authority.rpartition('@')[2])} contains a user name or password; remove it."
-        raise InvalidEntry("E-URL-USERINFO", said)
+        message = f"The URL on {shown(authority.rpartition('@')[2])} contains a user name or password; remove it."
+        raise InvalidEntry("E-URL-USERINFO", message)
     match = _AUTHORITY.fullmatch(authority)
     if match is None or len(match[2] or "") > 5:
         raise InvalidEntry("E-URL-HOST", f"{shown(authority)} is not a host, with or without a port.")
@@ -246,8 +250,8 @@ def _host(text: str) -> str:
         return _ipv6(text)
     host = text.lower() if text.isascii() else _to_ascii(text)
     if not _HOST.fullmatch(host) or len(host.removesuffix(".")) > 253:
-        said = f"The URL has no valid host ({shown(text)})."
-        raise InvalidEntry("E-URL-HOST", said)
+        message = f"The URL has no valid host ({shown(text)})."
+        raise InvalidEntry("E-URL-HOST", message)
     if host.removesuffix(".").rpartition(".")[2].isdigit():
         _check_ipv4(host.removesuffix("."))
     return host
@@ -267,8 +271,8 @@ def _check_ipv4(host: str) -> None:
     try:
         IPv4Address(host)
     except AddressValueError as error:
-        said = f"The host {shown(host)} ends in a number but is not an IPv4 address: {error}."
-        raise InvalidEntry("E-URL-HOST", said) from error
+        message = f"The host {shown(host)} ends in a number but is not an IPv4 address: {error}."
+        raise InvalidEntry("E-URL-HOST", message) from error
 
 
 def _to_ascii(host: str) -> str:
@@ -279,8 +283,8 @@ def _to_ascii(host: str) -> str:
     except ModuleNotFoundError as error:
         if error.name != "idna":
             raise
-        said = f'The host {shown(host)} is not ASCII; run: pip install "django-sitemaps-plus[idna]"'
-        raise MissingExtra(said) from error
+        message = f'The host {shown(host)} is not ASCII; run: pip install "django-sitemaps-plus[idna]"'
+        raise MissingExtra(message) from error
     return str(idn.to_ascii(host))
 
 

@@ -59,8 +59,10 @@ def as_datetime(value: object, *, tz: tzinfo) -> datetime:
         return value.replace(tzinfo=tz) if value.utcoffset() is None else value
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    said = f"{shown(value)} ({type(value).__name__}) is not a date; give a date, a datetime or the text of a W3C date."
-    raise InvalidEntry("E-DATE", said)
+    message = (
+        f"{shown(value)} ({type(value).__name__}) is not a date; give a date, a datetime or the text of a W3C date."
+    )
+    raise InvalidEntry("E-DATE", message)
 
 
 def parse_w3c(text: str) -> date:
@@ -93,8 +95,8 @@ def _writable(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
-        said = f"The date {moment.isoformat()} cannot be written in UTC, and XML cannot express its offset."
-        raise InvalidEntry("E-DATE", said) from error
+        message = f"The date {moment.isoformat()} cannot be written in UTC, and XML cannot express its offset."
+        raise InvalidEntry("E-DATE", message) from error
 
 
 def _parse(text: str, warn: Warn) -> date | None:
@@ -110,8 +112,8 @@ def _parse(text: str, warn: Warn) -> date | None:
             return _parse_datetime(match, warn)
     except ValueError as error:
         raise InvalidEntry("E-DATE", f"The date {shown(text)} does not exist ({error}).") from error
-    said = f"{shown(text)} is not a W3C date; write 2026-10-01, or 2026-10-01T12:00:00+02:00 with its zone."
-    raise InvalidEntry("E-DATE", said)
+    message = f"{shown(text)} is not a W3C date; write 2026-10-01, or 2026-10-01T12:00:00+02:00 with its zone."
+    raise InvalidEntry("E-DATE", message)
 
 
 def _parse_datetime(match: re.Match[str], warn: Warn) -> datetime:

@@ -121,8 +121,8 @@ class Cleaner:
             if link is None:
                 continue
             if found.setdefault(link.hreflang, link).href != link.href:
-                said = f"{link.href} is a second URL for hreflang {link.hreflang!r}; the first one was used."
-                self.report.drop(key, "alternates", InvalidEntry("E-HREFLANG-REPEATED", said))
+                message = f"{link.href} is a second URL for hreflang {link.hreflang!r}; the first one was used."
+                self.report.drop(key, "alternates", InvalidEntry("E-HREFLANG-REPEATED", message))
         return list(found.values())
 
     def _link(self, key: object, language: object, href: object) -> Link | None:

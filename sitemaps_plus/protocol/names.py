@@ -1,4 +1,4 @@
-"""Name the files of sitemaps: the same name stands in the storage and at the end of the URL."""
+"""Name the files of sitemaps; a file has the same name in the storage and at the end of its URL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGE_URL = rf"^sitemap-(?P<label>{_LABEL})-(?P<number>[0-9]{{1,9}})\.(?P<extensi
 """Regular expression for the URL of a page, below the directory of the index."""
 
 SECTION_URL = rf"^sitemap-(?P<label>{_LABEL})\.(?P<extension>xml|xml\.gz)$"
-"""Regular expression for the URL of a section's index; it matches the URLs of pages, too."""
+"""Regular expression for the URL of the index of a section; it also matches URLs of pages."""
 
 
 class PageFile(NamedTuple):
@@ -41,12 +41,12 @@ class PageFile(NamedTuple):
 
 
 def is_label(text: str) -> bool:
-    """Return whether `text` is a label as URLs need it; see `ends_like_page`."""
+    """Return whether a label consists of the characters that are allowed; see also `ends_like_page`."""
     return len(text) <= MAX_LABEL and _label.fullmatch(text) is not None
 
 
 def ends_like_page(label: str) -> bool:
-    """Return whether the end of a label would be read as the number of a page."""
+    """Return whether a label ends in a hyphen and digits, which a URL would take for the number of a page."""
     return _ends_like_page.fullmatch(label) is not None
 
 

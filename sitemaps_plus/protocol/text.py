@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from sitemaps_plus.errors import InvalidEntry, shown
 
 Warn = Callable[[str, str], None]
-"""Called with the code of a rule and a text when a value had to be changed or looks wrong."""
+"""Called with the code of a rule and a text when a value was changed or looks wrong."""
 
 CHANGEFREQS = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
 """The seven values of ``<changefreq>`` (sitemaps.org)."""
@@ -57,8 +57,8 @@ def format_priority(value: object) -> str:
     """
     number = number_of(value)
     if number is None:
-        said = f"The priority {shown(value)} is not a number; give a number such as 0.5, or the text '0.5'."
-        raise InvalidEntry("E-PRIORITY", said)
+        message = f"The priority {shown(value)} is not a number; give a number such as 0.5, or the text '0.5'."
+        raise InvalidEntry("E-PRIORITY", message)
     if not (number.is_finite() and 0 <= number <= 1):
         raise InvalidEntry("E-PRIORITY", f"The priority {shown(value)} is not between 0.0 and 1.0.")
     whole, _, decimals = f"{number.quantize(_STEP, context=_ROUNDING).copy_abs():f}".partition(".")

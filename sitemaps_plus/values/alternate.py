@@ -30,8 +30,10 @@ def _href(where: str, value: Any) -> Any:
         # UrlFor gives paths of this site; they get its origin when they are written.
         return value
     if isinstance(kept, str) and not _SCHEME.match(kept):
-        said = f"{where} is {shown(kept)}; begin it with http:// or https://, or give UrlFor for a page of this site."
-        raise InvalidEntry("E-URL-RELATIVE", said)
+        message = (
+            f"{where} is {shown(kept)}; begin it with http:// or https://, or give UrlFor for a page of this site."
+        )
+        raise InvalidEntry("E-URL-RELATIVE", message)
     return kept
 
 
@@ -71,9 +73,9 @@ def link_elements(links: Iterable[Alternate | Link | None], context: Context, dr
             found[code] = href
             written.append(element)
         elif found[code] != href:
-            said = f"{context.loc} has two URLs for one language: {element}; the first one was listed."
-            drop(InvalidEntry("E-HREFLANG-REPEATED", said))
+            message = f"{context.loc} has two URLs for one language: {element}; the first one was listed."
+            drop(InvalidEntry("E-HREFLANG-REPEATED", message))
     if written and escape(context.loc) not in found.values():
-        said = f"{context.loc} links to other languages but not to itself; search engines require that, too."
-        context.warn("W-HREFLANG-SELF", said)
+        message = f"{context.loc} links to other languages but not to itself; search engines require that, too."
+        context.warn("W-HREFLANG-SELF", message)
     return "".join(written)

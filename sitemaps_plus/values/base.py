@@ -55,7 +55,7 @@ class Value:
     _one_of: ClassVar[Sequence[str]] = ()
     """Fields of which at least one is not empty."""
     _lists: ClassVar[Sequence[str]] = ()
-    """Fields that take several things."""
+    """Fields that take several values."""
 
     def __post_init__(self) -> None:
         """Apply the rules to the fields; raise `InvalidEntry` for a broken one, or keep it (see `keep_broken`)."""
@@ -150,14 +150,18 @@ class Value:
         where = f"{type(self).__name__}.{name}"
         for part in value if isinstance(value, list | tuple) else (value,):
             if isinstance(part, type):
-                said = f"{where} is the class {part.__name__}; give an instance: {part.__name__}(...)."
-                raise InvalidEntry("E-FIELD-TYPE", said)
+                message = f"{where} is the class {part.__name__}; give an instance: {part.__name__}(...)."
+                raise InvalidEntry("E-FIELD-TYPE", message)
             if name not in self._lists and gives_list(part):
-                raise InvalidSitemap(
-                    f"{where} is {shown(part)}, which gives a list, but takes one value. Put the value inside, as in "
-                    f"Related({part.relation!r}, {type(self).__name__}({name}={part.value!r})), or choose one with "
-                    "language=."
-                )
+                raise InvalidSitemap(f"{where} is {shown(part)}, which gives {self._instead_of_list(name, part)}")
+
+    def _instead_of_list(self, name: str, given: Any) -> str:
+        if given.gives == "links":
+            return "links to other rows. Give it to hreflang itself."
+        return (
+            "a list, but takes one value. Put the value inside, as in "
+            f"Related({given.relation!r}, {type(self).__name__}({name}={given.value!r})), or choose one with language=."
+        )
 
     def _check(self) -> None:
         """Raise `InvalidEntry` if fields contradict each other."""
@@ -242,7 +246,7 @@ def _taker(given: Mapping[str, Any], fills: Mapping[str, _Fill]) -> Callable[[Se
 
 
 def attempt(build: Callable[[Any], Any], values: Any) -> Any:
-    """Return what `build` makes of `values`, or the error that it raises: the other values must not suffer."""
+    """Return the result of `build` for `values`, or the error that it raises: it must not affect other values."""
     try:
         return build(values)
     except Exception as error:  # code of the project may raise anything

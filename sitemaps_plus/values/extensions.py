@@ -1,4 +1,4 @@
-"""The four extensions of the sitemap format: the table of what differs between them, and how a page gets their XML."""
+"""The table of the four extensions of the sitemap format, and the XML of all their values for a page."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from sitemaps_plus.values.xml import Context, Drop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """One extension of the sitemap format: tags of its own, which one hook gives the values of."""
+    """One extension of the sitemap format: a set of tags, for the values of one hook."""
 
     hook: str
-    """The hook, which gives one value or a list."""
+    """The name of the hook, which gives one value or a list."""
     prefix: str
     """The prefix of the tags."""
     namespace: str
@@ -31,16 +31,16 @@ class Extension:
     kind: type[Value]
     """The class of the values."""
     write: Callable[[Iterable[Any], Context, Drop], str]
-    """Returns the XML of values; called with the values of one page, the page, and a callback for broken values."""
+    """Called with the values of one page, the page, and a callback for broken values; returns their XML."""
     declared: str
-    """An example of an attribute, for messages."""
+    """An example of the hook as an attribute, for error messages."""
     finished: str
-    """An example of what a method returns for an object ``p``, for messages."""
+    """An example of a value that a method returns for an object ``p``, for error messages."""
 
 
 EXTENSIONS = {
     extension.hook: extension
-    # The order of the elements in a <url>.
+    # In the order of their elements in a <url>.
     for extension in (
         Extension(
             hook="hreflang",
@@ -80,7 +80,7 @@ EXTENSIONS = {
         ),
     )
 }
-"""The extensions by their hook."""
+"""The extensions by the names of their hooks."""
 
 
 def namespaces_of(hooks: Iterable[str]) -> dict[str, str]:
@@ -94,7 +94,7 @@ def namespaces_in(infos: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def elements(hook: str, given: Any, context: Context, drop: Drop) -> str:
-    """Return the XML of what a hook gave: one value, several, or None; call `drop` with the error of a broken one."""
+    """Return the XML of what a hook gave: one value, several or None. Call `drop` with the error of a broken value."""
     return EXTENSIONS[hook].write(_values(hook, given, drop), context, drop)
 
 
@@ -107,9 +107,9 @@ def extras(
     links: Sequence[Link] = (),
     emit_deprecated: bool = False,
 ) -> str:
-    """Return the XML of all media of a row, reporting what is broken.
+    """Return the XML of the values of all hooks for a row, and report broken values.
 
-    `loc` is the address of its page, `links` are those that the page has already.
+    `loc` is the URL of its page; `links` are the hreflang links that the page has already.
     """
     return "".join(
         elements(
@@ -119,17 +119,17 @@ def extras(
             partial(cleaner.report.drop, key, name),
         )
         for name in EXTENSIONS
-        if not _is_nothing(media.get(name))
+        if not _is_empty(media.get(name))
     )
 
 
-def _is_nothing(given: Any) -> bool:
-    # Most rows of a relation have nothing: that has to cost nothing.
+def _is_empty(given: Any) -> bool:
+    # Many rows have no values: skip them cheaply.
     return given is None or (isinstance(given, list | tuple) and not given)
 
 
 def usable(media: Mapping[str, Any], key: object, cleaner: Cleaner) -> dict[str, list[Any]]:
-    """Return the values of all media of a row as lists, in the language now active, reporting what is no value."""
+    """Return the values of each hook for a row as a list, in the active language, and report invalid values."""
     found: dict[str, list[Any]] = {}
     for name in EXTENSIONS:
         if name in media:
@@ -141,7 +141,7 @@ def usable(media: Mapping[str, Any], key: object, cleaner: Cleaner) -> dict[str,
 def context_of(
     key: object, name: str, loc: str, cleaner: Cleaner, *, links: Sequence[Link] = (), emit_deprecated: bool = False
 ) -> Context:
-    """Return what the elements of the hook `name` need to know of their page."""
+    """Return the context in which the elements of the hook `name` are written."""
     return Context(
         origin=cleaner.scope.origin,
         tz=cleaner.tz,
@@ -159,7 +159,7 @@ def _values(name: str, given: Any, drop: Drop) -> Iterator[Any]:
     kind = EXTENSIONS[name].kind
     if isinstance(given, Value):
         given = (given,)
-    # A file is iterable too: it would be opened.
+    # A file is iterable, too: iterating would open it.
     if given is None or isinstance(given, str | Mapping) or not isinstance(given, Iterable) or is_file(given):
         given = () if given is None else (given,)
     for value in _each(given, drop):
@@ -170,17 +170,17 @@ def _values(name: str, given: Any, drop: Drop) -> Iterator[Any]:
         elif isinstance(value, kind | Link) and not is_pending(value):
             yield value
         elif value is not None:
-            drop(InvalidEntry("E-FIELD-TYPE", f"{name} gave {shown(value)}{_instead(name, value)}"))
+            drop(InvalidEntry("E-FIELD-TYPE", f"{name} gave {shown(value)}{_advice(name, value)}"))
 
 
-def _instead(name: str, value: Any) -> str:
-    """Return what to give in place of a value that cannot be one."""
+def _advice(name: str, value: Any) -> str:
+    """Return which value to give instead."""
     extension = EXTENSIONS[name]
     kind = extension.kind.__name__
     if is_pending(value):
         return (
-            f", which the database would have to compute. A method gives finished values, as in {extension.finished}; "
-            f"with expressions {name} is an attribute."
+            f", which the database would have to compute. Return finished values from a method, as in "
+            f"{extension.finished}; for expressions, make {name} an attribute."
         )
     if is_file(value):
         return f"; give {kind}(...), as in {extension.finished} for an object p."
@@ -190,7 +190,7 @@ def _instead(name: str, value: Any) -> str:
 def _each(given: Iterable[Any], drop: Drop) -> Iterator[Any]:
     try:
         yield from given
-    except Exception as error:  # a method may make its values one by one
+    except Exception as error:  # a generator of the project may raise anything
         drop(error)
 
 

@@ -127,8 +127,8 @@ def url(where: str, value: Any) -> Any:
     # Among objects that are not text, only lazy text has this method.
     if hasattr(value, "casefold"):
         return value
-    said = f"{where} is {shown(value)} ({type(value).__name__}); give a URL as text, a file of the row, or UrlFor"
-    raise InvalidEntry("E-FIELD-TYPE", f"{said}{', or call it: it is a method' if callable(value) else ''}.")
+    message = f"{where} is {shown(value)} ({type(value).__name__}); give a URL as text, a file of the row, or UrlFor"
+    raise InvalidEntry("E-FIELD-TYPE", f"{message}{', or call it: it is a method' if callable(value) else ''}.")
 
 
 def moment(where: str, value: Any) -> Any:

@@ -70,11 +70,11 @@ def image_elements(images: Iterable[Image | None], context: Context, drop: Drop)
     written: list[str] = []
     for element in each_element(images, image_element, context, drop):
         if len(written) == MAX_IMAGES:
-            said = f"{context.loc} has more than {MAX_IMAGES:,} images"
+            message = f"{context.loc} has more than {MAX_IMAGES:,} images"
             if context.strict:
-                drop(InvalidEntry("E-IMAGE-COUNT", f"{said}; remove some."))
+                drop(InvalidEntry("E-IMAGE-COUNT", f"{message}; remove some."))
             else:
-                context.warn("W-IMAGE-COUNT", f"{said}; only the first ones were listed.")
+                context.warn("W-IMAGE-COUNT", f"{message}; only the first ones were listed.")
             break
         written.append(element)
     return "".join(written)

@@ -47,9 +47,9 @@ def _ticker(where: str, value: Any) -> Any:
     if kept is None or is_late(kept):
         return kept
     if not _TICKER.fullmatch(kept.strip()):
-        said = f"{where} contains {shown(kept)}; write EXCHANGE:SYMBOL in letters and digits, as in NASDAQ:AMAT"
+        message = f"{where} contains {shown(kept)}; write EXCHANGE:SYMBOL in letters and digits, as in NASDAQ:AMAT"
         raise InvalidEntry(
-            "E-NEWS-TICKERS", f"{said}. Leave out symbols with other characters: the schema does not allow them."
+            "E-NEWS-TICKERS", f"{message}. Leave out symbols with other characters: the schema does not allow them."
         )
     return kept.strip()
 
@@ -92,11 +92,11 @@ class News(Value):
         """Refuse unknown fields by name: other descriptions of the format contain some that do not exist."""
         for name in fields:
             if name in _MADE_UP:
-                said = f"News has no field {name!r}: search engines do not read <news:{name}>. Leave it out."
-                raise InvalidEntry("E-UNKNOWN-FIELD", said)
+                message = f"News has no field {name!r}: search engines do not read <news:{name}>. Leave it out."
+                raise InvalidEntry("E-UNKNOWN-FIELD", message)
             if name not in cls._rules:
-                said = f"News has no field {name!r}; it has {', '.join(cls._rules)}."
-                raise InvalidEntry("E-UNKNOWN-FIELD", said)
+                message = f"News has no field {name!r}; it has {', '.join(cls._rules)}."
+                raise InvalidEntry("E-UNKNOWN-FIELD", message)
         return object.__new__(cls)
 
 
@@ -167,8 +167,8 @@ def _publication(name: Any, context: Context) -> str:
             "E-REQUIRED", f"News.name is {shown(name)}, which is empty without its parentheses, but required."
         )
     if text != given.strip():
-        said = f"The parentheses in the publication name {shown(name)} were removed, as Google requires."
-        context.warn("W-NEWS-NAME", said)
+        message = f"The parentheses in the publication name {shown(name)} were removed, as Google requires."
+        context.warn("W-NEWS-NAME", message)
     return escape(text)
 
 

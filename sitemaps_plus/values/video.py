@@ -82,8 +82,10 @@ class _Limit(Value):
     def _incomplete(cls, missing: Sequence[str]) -> None:
         """Accept a row whose fields are all empty, as one without a limit; else raise `InvalidEntry`."""
         if len(missing) < len(cls._required):
-            said = f"{cls.__name__}.{missing[0]} is empty for this row, so the video would be shown without this limit"
-            raise InvalidEntry("E-REQUIRED", f"{said}. Fill it in, or leave the video out.")
+            message = (
+                f"{cls.__name__}.{missing[0]} is empty for this row, so the video would be shown without this limit"
+            )
+            raise InvalidEntry("E-REQUIRED", f"{message}. Fill it in, or leave the video out.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,11 +330,11 @@ class Video(Value):
 
     def _check(self) -> None:
         if self.content_loc is None and self.player_loc is None:
-            said = "Video has neither content_loc nor player_loc; give the URL of the file or of a player."
-            raise InvalidEntry("E-VIDEO-LOCATION", said)
+            message = "Video has neither content_loc nor player_loc; give the URL of the file or of a player."
+            raise InvalidEntry("E-VIDEO-LOCATION", message)
         if self.content_segment_loc is not None and self.player_loc is None:
-            said = "Video.content_segment_loc needs player_loc; give the URL of the player, too."
-            raise InvalidEntry("E-VIDEO-LOCATION", said)
+            message = "Video.content_segment_loc needs player_loc; give the URL of the player, too."
+            raise InvalidEntry("E-VIDEO-LOCATION", message)
 
 
 _DEPRECATED = ("content_segment_loc", "category", "gallery_loc", "prices", "tvshow", "id")
@@ -392,10 +394,10 @@ def _children(video: Any, context: Context) -> Iterator[str]:
 def _title(title: Any, context: Context) -> str:
     text = clean(title, warn=context.warn, strict=context.strict)
     if len(text) > MAX_TITLE:
-        said = f"The title {shown(title)} has {len(text)} characters, more than the {MAX_TITLE} of the schema"
+        message = f"The title {shown(title)} has {len(text)} characters, more than the {MAX_TITLE} of the schema"
         if context.strict:
-            raise InvalidEntry("E-VIDEO-TITLE", f"{said}; shorten it.")
-        context.warn("W-VIDEO-TITLE", f"{said}; it was shortened.")
+            raise InvalidEntry("E-VIDEO-TITLE", f"{message}; shorten it.")
+        context.warn("W-VIDEO-TITLE", f"{message}; it was shortened.")
         text = f"{text[: MAX_TITLE - 1].rstrip()}…"
     return escape(text)
 
@@ -403,8 +405,8 @@ def _title(title: Any, context: Context) -> str:
 def _not_the_page(field: str, url: str, context: Context) -> str:
     """Return `url`; raise `InvalidEntry` if it is the page itself, which is not a video (G-VID)."""
     if url == escape(context.loc):
-        said = f"Video.{field} is the page itself, {shown(context.loc)}; give the URL of the file or of a player."
-        raise InvalidEntry("E-VIDEO-LOCATION", said)
+        message = f"Video.{field} is the page itself, {shown(context.loc)}; give the URL of the file or of a player."
+        raise InvalidEntry("E-VIDEO-LOCATION", message)
     return url
 
 
@@ -448,8 +450,8 @@ def _uploader(uploader: Uploader, context: Context) -> str:
     if uploader.info is not None:
         url = absolute_url("Uploader.info", uploader.info, context)
         if not _is_same_domain(_host(url), _host(context.loc)):
-            said = f"Uploader.info is {shown(url)}, on another domain than {shown(context.loc)}; leave it out."
-            raise InvalidEntry("E-VIDEO-UPLOADER-INFO", said)
+            message = f"Uploader.info is {shown(url)}, on another domain than {shown(context.loc)}; leave it out."
+            raise InvalidEntry("E-VIDEO-UPLOADER-INFO", message)
         info = escape(url)
     return tag("video:uploader", text_of(uploader.name, context), info=info)
 

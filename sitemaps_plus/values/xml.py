@@ -118,8 +118,8 @@ def media_url_of(where: str, value: Any, context: Context, *, may_be_ftp: bool =
     # The cheap test first: a row may have a thousand images.
     if "?" in url and (signature := signature_in(url)):
         # Without the query: the signature must not get into a log.
-        said = f"{where}: the URL {shown(url.partition('?')[0])} is signed ({signature}) and will expire"
-        context.warn("W-URL-SIGNED", f"{said}; give a public URL that does not expire.")
+        message = f"{where}: the URL {shown(url.partition('?')[0])} is signed ({signature}) and will expire"
+        context.warn("W-URL-SIGNED", f"{message}; give a public URL that does not expire.")
     return escape(url)
 
 
@@ -183,6 +183,6 @@ def writes_deprecated(value: Any, names: Sequence[str], context: Context) -> boo
     """Return whether to write the deprecated fields `names`; warn ``W-DEPRECATED`` if values are left out."""
     filled = () if context.emit_deprecated else [name for name in names if getattr(value, name) is not None]
     if filled:
-        said = f"{type(value).__name__}: {', '.join(filled)} left out of {shown(context.loc)}"
-        context.warn("W-DEPRECATED", f"{said}; search engines no longer read it. Remove it, or set emit_deprecated.")
+        message = f"{type(value).__name__}: {', '.join(filled)} left out of {shown(context.loc)}"
+        context.warn("W-DEPRECATED", f"{message}; search engines no longer read it. Remove it, or set emit_deprecated.")
     return context.emit_deprecated

@@ -307,7 +307,10 @@ class _Unopened(FieldFile):
     ("given", "said"),
     [
         ("/a.jpg", r"images gave '/a\.jpg' \(str\); give Image\(\.\.\.\), as in Image\(loc=p\.photo\)\."),
-        (Image(loc=F("file")), r"images gave Image\(.*which the database would have to compute\. A method gives"),
+        (
+            Image(loc=F("file")),
+            r"images gave Image\(.*which the database would have to compute\. Return finished values from a method",
+        ),
         (F("file"), r"images gave F\(file\), which the database would have to compute"),
         (
             _Unopened(Product(pk=1), Product._meta.get_field("file"), "a.jpg"),

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import strategies
 from element_samples import VALUES, news, refused, video
-from sitemaps_plus import UrlFor
-from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus import Siblings, UrlFor
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
 from sitemaps_plus.values import (
     Alternate,
     Image,
@@ -279,3 +279,10 @@ def test_a_row_gives_a_valid_value_or_none_or_a_named_error(row):
         return
 
     assert made is None or made.expressions() == {}
+
+
+def test_siblings_give_links_and_no_value_of_a_field():
+    with pytest.raises(
+        InvalidSitemap, match=r"Image\.loc is Siblings\(.*gives links to other rows\. Give it to hreflang"
+    ):
+        Image(loc=Siblings("slug", language=F("language")))

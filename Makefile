@@ -1,9 +1,9 @@
-# Each target makes the virtual environment that it needs; Python 3.11 or newer is all it takes.
+# Each target makes the virtual environment that it needs, with Python 3.11 or newer.
 PYTHON ?= python3
 TEST := .venv/bin
 LINT := .venv-lint/bin
 DEMO := .venv-demo/bin
-# One for each interpreter: make bench PYTHON=python3.13
+# Benchmarks have one environment for each interpreter: make bench PYTHON=python3.13
 BENCH := .venv-bench-$(notdir $(PYTHON))
 MANAGE := $(DEMO)/python example_project/manage.py
 
@@ -13,11 +13,11 @@ MANAGE := $(DEMO)/python example_project/manage.py
 help:
 	@echo "make demo    load 234,908 places, build their sitemaps, check them and show one URL of each kind"
 	@echo "make serve   serve the example on http://127.0.0.1:8000/ (after make demo)"
-	@echo "make test    run the tests on SQLite, but for those of the example (tox -e example)"
-	@echo "make bench   measure beside Django's sitemaps and others for an hour; benchmarks/README.md has shorter ways"
-	@echo "make bench-serving    measure what an answer costs, in minutes"
+	@echo "make test    run the tests on SQLite, except those of the example (tox -e example)"
+	@echo "make bench   compare the speed with Django's sitemaps and others: an hour; benchmarks/README.md has shorter ways"
+	@echo "make bench-serving    measure the cost of one response: minutes"
 	@echo "make lint    check style, templates, types and layers"
-	@echo "make clean   remove what the other targets made"
+	@echo "make clean   remove all that the other targets made"
 
 demo: .venv-demo/ready
 	$(MANAGE) migrate --noinput
@@ -28,7 +28,7 @@ demo: .venv-demo/ready
 serve: .venv-demo/ready
 	$(MANAGE) migrate --noinput
 	@DJANGO_SUPERUSER_PASSWORD=demo $(MANAGE) createsuperuser --noinput --username demo --email "" 2>/dev/null || true
-	@echo "The admin: http://127.0.0.1:8000/admin/ as demo with the password demo; its page Sitemaps > Status shows how they are"
+	@echo "The admin: http://127.0.0.1:8000/admin/ as demo with the password demo; see Sitemaps > Status"
 	$(MANAGE) runserver --insecure 127.0.0.1:8000
 
 test: .venv/ready
@@ -56,7 +56,7 @@ clean:
 .venv-demo/ready: GROUPS = --group demo
 $(BENCH)/ready: GROUPS = --group bench
 
-# The pip that comes with Python 3.11 does not know dependency groups.
+# The pip of Python 3.11 is too old for dependency groups.
 .venv/ready .venv-lint/ready .venv-demo/ready $(BENCH)/ready: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,14 +14,13 @@ from django.utils.translation import ngettext
 
 from sitemaps_plus.admin.charts import Chart
 from sitemaps_plus.admin.links import MakeUrl, ObjectUrl
+from sitemaps_plus.build.results import BuildProgress
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, PROBLEMS_SHOWN, Problem
 from sitemaps_plus.serve.crawlers import CrawlerSummary
 from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
 from sitemaps_plus.watch.status import Fullest, SectionStatus
-
-_PROGRESS = re.compile(r"(?P<done>[\d,]+) / (?P<known>[\d,]+)$")
 
 
 class Bar(NamedTuple):
@@ -315,11 +313,10 @@ def section_charts(builds: Sequence[Build], label: str) -> list[Chart]:
 
 def progress_of(build: Build) -> Progress:
     """Return the progress of a build."""
-    found = _PROGRESS.search(build.progress)
+    found = BuildProgress.from_text(build.progress)
     if not found:
         return Progress(build.progress or _("The build has begun."), 0, 0)
-    done, known = (int(found[name].replace(",", "")) for name in ("done", "known"))
-    return Progress(build.progress, done, known)
+    return Progress(build.progress, found.done, found.known)
 
 
 def number(value: float) -> str:

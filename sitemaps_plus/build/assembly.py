@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 
 from sitemaps_plus.build.due import WhyDue
-from sitemaps_plus.build.executors.workers import Outcome
+from sitemaps_plus.build.executors.base import Outcome
 from sitemaps_plus.errors import PageFull
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import record_rendering

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from django.db import DatabaseError, IntegrityError, InterfaceError, connections, router, transaction
 from django.db.models import F, QuerySet
 
+from sitemaps_plus.build.results import BuildProgress
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import BuildLocked, LeaseLost, SitemapError, Stopped
 from sitemaps_plus.models import Build, DatabaseNow
@@ -24,8 +25,8 @@ logger = logging.getLogger("sitemaps_plus")
 LEASE = 300
 """Seconds without a sign of life after which another build may take over."""
 
-SAY_EVERY = 2.0
-"""Seconds between two words of how far a build is."""
+REPORT_EVERY = 2.0
+"""Seconds between two reports of the progress."""
 
 _POLL = 1.0
 
@@ -78,7 +79,7 @@ class Lease:
         """What else is kept of it, by the names of the fields of ``Build``."""
         self._site = site
         self._asked_for: dict[str, Any] = {"started_by": started_by[:255], "labels": list(labels)}
-        self._said = 0.0
+        self._reported = 0.0
         self._name = f"site {site.id}"
         self._using = router.db_for_write(Build)
         self._id = 0
@@ -116,14 +117,14 @@ class Lease:
             )
         self._renewed = moment
 
-    def say(self, progress: str) -> None:
-        """Let others see how far the build is; at most once in ``SAY_EVERY`` seconds, and never an error."""
+    def report_progress(self, progress: BuildProgress) -> None:
+        """Store the progress for others to see; at most once in ``REPORT_EVERY`` seconds, and never an error."""
         moment = time.monotonic()
-        if not self._id or moment - self._said < SAY_EVERY:
+        if not self._id or moment - self._reported < REPORT_EVERY:
             return
-        self._said = moment
+        self._reported = moment
         with suppress(DatabaseError, InterfaceError):
-            self._ask(lambda builds: self._ours(builds).update(progress=progress[:255]))
+            self._ask(lambda builds: self._ours(builds).update(progress=progress.as_text()[:255]))
 
     def _take(self) -> _Other | None:
         """Take the lease, or return the build that has it."""

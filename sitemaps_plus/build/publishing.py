@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from xml.etree import ElementTree as ET
 
-from sitemaps_plus.build.executors.workers import Outcome
+from sitemaps_plus.build.executors.base import Outcome
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError

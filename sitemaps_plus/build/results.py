@@ -1,14 +1,38 @@
-"""What a build did: of each section of each site, and beside them."""
+"""The results and the progress of a build, also as the history keeps them."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, Report
+from sitemaps_plus.stores.manifest import SectionEntry
 
 LOCKED = 75
 """Exit status where another build holds the lease: EX_TEMPFAIL of sysexits.h, try again later."""
+
+
+_PROGRESS = re.compile(r"(?P<label>.*): (?P<done>[0-9,]+) / (?P<known>[0-9,]+)")
+
+
+class BuildProgress(NamedTuple):
+    """How many pages of a section are rendered, and how many are known to be due."""
+
+    label: str
+    done: int
+    known: int
+
+    def as_text(self) -> str:
+        """Return the text that the history keeps while a build runs."""
+        return f"{self.label}: {self.done:,} / {self.known:,}"
+
+    @classmethod
+    def from_text(cls, text: str) -> BuildProgress | None:
+        """Return the progress that `as_text` wrote; None for any other text."""
+        if found := _PROGRESS.fullmatch(text):
+            return cls(found["label"], *(int(found[name].replace(",", "")) for name in ("done", "known")))
+        return None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,6 +64,18 @@ class SectionResult:
     """Whether it was not built because the build was asked to stop."""
     is_held_back: bool = False
     """Whether only ``allow_shrink`` is missing."""
+
+    def count_page(self, urls: int, size: int) -> None:
+        """Add a listed page."""
+        self.pages += 1
+        self.urls += urls
+        self.bytes += size
+
+    def keep_published(self, error: str, known: SectionEntry) -> None:
+        """Note why the section was not published, and the pages that stay listed."""
+        self.error = error
+        self.pages, self.numbers, self.urls = len(known.pages), list(known.pages), known.urls
+        self.bytes = sum(page.bytes for page in known.pages.values())
 
     def as_json(self) -> dict[str, Any]:
         """Return what JSON can hold, without the problems of single rows."""

@@ -23,6 +23,7 @@ from databases import read_only, refusing, shared_database
 from samples import SITE
 from sitemaps_plus.build import lease
 from sitemaps_plus.build.lease import LEASE, Lease, hold
+from sitemaps_plus.build.results import BuildProgress
 from sitemaps_plus.errors import BuildLocked, LeaseLost, SitemapError, Stopped
 from sitemaps_plus.models import Build
 from sitemaps_plus.plan.sites import SiteOrigin
@@ -399,9 +400,9 @@ def test_who_started_a_build_and_what_for_is_kept(passes: Callable[[float], None
     with hold(SITE, started_by="cron", labels=["products"]) as held:
         found = Build.objects.get()
         passes(3)
-        held.say("products: 1 / 20")
+        held.report_progress(BuildProgress("products", 1, 20))
         passes(1)
-        held.say("products: 2 / 20")
+        held.report_progress(BuildProgress("products", 2, 20))
         said = Build.objects.get().progress
         held.report = {"urls": 50, "errors": ["the index"], "sections": [{"label": "products"}]}
 
@@ -419,7 +420,7 @@ def test_who_started_a_build_and_what_for_is_kept(passes: Callable[[float], None
 def test_how_far_a_build_is_is_no_error_of_the_build(passes: Callable[[float], None]) -> None:
     with hold(SITE) as held, refusing("^UPDATE"):
         passes(3)
-        held.say("products: 1 / 20")
+        held.report_progress(BuildProgress("products", 1, 20))
 
     assert len(results()) == 1
 

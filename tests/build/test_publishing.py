@@ -427,7 +427,7 @@ def test_sections_with_most_urls_that_nobody_registers_stay_until_that_is_allowe
     assert sorted(built.listed()) == sorted(listed)
     assert len(built.rows()) == 50
     assert held.errors == [
-        "site example.com: SitemapError: Not registered any more: products with 40 of 50 URLs. They stay in the index. "
+        "site example.com: SitemapError: No longer registered: products with 40 of 50 URLs. They stay in the index. "
         "If that is meant, take them out with --allow-shrink. If not, look at INSTALLED_APPS, and at what registers "
         "them."
     ]
@@ -445,7 +445,7 @@ def test_a_section_with_few_urls_that_nobody_registers_leaves_with_a_word(
 
     assert build().is_complete
 
-    assert "Not registered any more, and taken out of the index of example.com: few with 10 of 50 URLs" in caplog.text
+    assert "No longer registered, and taken out of the index of example.com: few with 10 of 50 URLs" in caplog.text
     assert len(built.rows()) == 40
 
 

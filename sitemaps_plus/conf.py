@@ -1,79 +1,181 @@
-"""Turn ``settings.SITEMAPS_PLUS`` into one frozen object with a default for every name."""
+"""Turn ``settings.SITEMAPS_PLUS`` into one frozen object with a default and a rule for every name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from django.conf import settings as django_settings
 
-from sitemaps_plus.protocol.names import Format
+from sitemaps_plus.errors import InvalidEntry
+from sitemaps_plus.protocol.codes import check_hreflang
+from sitemaps_plus.protocol.limits import PROFILES
+from sitemaps_plus.protocol.names import FORMATS, Format
+
+SHORTEST_TOKEN = 16
+"""The fewest characters that `HEALTH_TOKEN` may have."""
+
+_FORMATS_HINT = f"Give a list of some of {', '.join(FORMATS)}."
+_TRUTH = "Use True or False, not a text: any text counts as true."
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_duration(value: Any) -> bool:
+    return _is_number(value) and math.isfinite(value) and value >= 0
+
+
+def _is_share(value: Any) -> bool:
+    return _is_number(value) and 0 <= value <= 1
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_days(value: Any) -> bool:
+    return type(value) is int and 1 <= value <= 3650
+
+
+def _is_alias_of_a_cache(value: Any) -> bool:
+    return isinstance(value, str) and value in django_settings.CACHES
+
+
+def _is_header(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable()
+
+
+def _is_extension(value: Any) -> bool:
+    return value in ("xml", "xml.gz")
+
+
+def _is_path(value: Any) -> bool:
+    return value is None or isinstance(value, str | Path)
+
+
+def _is_profile(value: Any) -> bool:
+    return value in tuple(PROFILES)
+
+
+def _is_hreflang(value: Any) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    try:
+        codes = [check_hreflang(code) for code in value.values() if code is not None]
+    except (InvalidEntry, AttributeError, TypeError):
+        return False
+    return all(isinstance(language, str) for language in value) and "x-default" not in codes
+
+
+def _is_formats(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(name in FORMATS for name in value)
+
+
+def _is_token(value: Any) -> bool:
+    return isinstance(value, str) and (not value or len(value) >= SHORTEST_TOKEN)
+
+
+def _is_level(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 <= value <= 9)
+
+
+class Rule(NamedTuple):
+    """The values that a setting may have."""
+
+    is_valid: Callable[[Any], bool]
+    hint: str
+    is_secret: bool = False
+    """Whether the value must not be shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings, as they are at the moment they are read."""
+    """The settings at the moment of the call.
+
+    The system checks report values that break the rule of a setting; `ORIGIN`, `PUBLIC_URL` and `STORAGE` have checks
+    of their own.
+    """
 
     ORIGIN: str | Mapping[int, str] | None = None
     """Scheme and host of the site, ``"https://example.com"``, or one for each site id."""
 
     PUBLIC_URL: str | Mapping[int, str] | None = None
-    """Where crawlers fetch a built set, for example a CDN, or one for each site id; the origin's root without it."""
+    """Where crawlers fetch the built files, such as a CDN, or one URL for each site id; default: the origin."""
 
-    EXTENSION: Format = "xml"
-    """How the pages that an index lists end: ``"xml"`` or ``"xml.gz"``."""
+    EXTENSION: Annotated[Format, Rule(_is_extension, 'Use "xml" or "xml.gz".')] = "xml"
+    """The extension of the pages that an index lists: ``"xml"`` or ``"xml.gz"``."""
 
-    CACHE: str = "default"
+    CACHE: Annotated[str, Rule(_is_alias_of_a_cache, "Use an alias of CACHES: {caches}.")] = "default"
     """Alias in ``CACHES`` of the cache that keeps finished pages."""
 
-    CHECK_EVERY: float = 60
-    """Seconds for which a plan, a page or an index holds before the database is asked whether it changed."""
+    CHECK_EVERY: Annotated[float, Rule(_is_duration, "Give a number of seconds, for example 60.")] = 60
+    """Seconds for which a plan, a page or an index is used before the database is queried for changes."""
 
-    MAX_AGE: float = 86_400
-    """Seconds after which a kept or built page is rendered anew, whatever its validator says."""
+    MAX_AGE: Annotated[float, Rule(_is_duration, "Give a number of seconds, for example 86400.")] = 86_400
+    """Seconds after which a cached or built page is rendered again, whatever its validator says."""
 
-    CACHE_CONTROL: str = "public, max-age=300, stale-while-revalidate=3600"
-    """The header of that name on every sitemap; none where it is empty."""
+    CACHE_CONTROL: Annotated[str, Rule(_is_header, 'Give the text of the header, "" for none.')] = (
+        "public, max-age=300, stale-while-revalidate=3600"
+    )
+    """The ``Cache-Control`` header of every sitemap; no header if it is empty."""
 
     STORAGE: str = "sitemaps"
-    """Alias in ``STORAGES`` that built files go to; ``sitemaps/`` in the default storage where it is not defined."""
+    """Alias in ``STORAGES`` for built files; where it is not defined, ``sitemaps/`` in the default storage."""
 
-    STAGING: str | Path | None = None
+    STAGING: Annotated[
+        str | Path | None, Rule(_is_path, 'Give an absolute path, a prefix in the storage such as "staging", or None.')
+    ] = None
     """Where pages wait to be published: an absolute path, a prefix in the storage, or the temporary directory."""
 
-    FORMATS: Sequence[Format] = ("xml.gz",)
-    """What a build makes of each page: ``xml.gz`` always, and ``xml`` and ``txt.gz`` where they are named."""
+    FORMATS: Annotated[Sequence[Format], Rule(_is_formats, _FORMATS_HINT)] = ("xml.gz",)
+    """The formats in which a build writes each page: always ``xml.gz``; ``xml`` and ``txt.gz`` if they are named."""
 
-    GRACE_PERIOD: float = 86_400
-    """Seconds for which a built file stays when no index lists it any more: a crawler may still have the old index."""
+    GRACE_PERIOD: Annotated[float, Rule(_is_duration, "Give a number of seconds, for example 86400.")] = 86_400
+    """Seconds for which a built file stays after no index lists it: a crawler may still have the old index."""
 
-    MAX_SHRINK: float = 0.5
-    """Share of its URLs that a section may lose from one build to the next; 1 lets it lose all."""
+    MAX_SHRINK: Annotated[
+        float, Rule(_is_share, "Give a number from 0 to 1, for example 0.5 for half of the URLs.")
+    ] = 0.5
+    """Share of its URLs that a section may lose from one build to the next; 1 allows it to lose all."""
 
-    BUILD_HISTORY: int = 200
-    """Ended builds of a site that are remembered."""
+    BUILD_HISTORY: Annotated[int, Rule(_is_count, "Give a number of builds, for example 200.")] = 200
+    """How many finished builds of a site are kept."""
 
-    HEALTH_TOKEN: str = ""
-    """What a monitor has to give for ``/sitemap-health.json``; without one it is for people who may see the status."""
+    HEALTH_TOKEN: Annotated[
+        str,
+        Rule(_is_token, f"Give a text of {SHORTEST_TOKEN} or more characters that nobody can guess.", is_secret=True),
+    ] = ""
+    """The token that a monitor sends to ``/sitemap-health.json``; without one only users who may see the status can."""
 
-    CRAWLER_VISITS: bool = True
-    """Whether visits of crawlers to registered sitemaps are counted, by the user agents that they send."""
+    CRAWLER_VISITS: Annotated[bool, Rule(_is_bool, _TRUTH)] = True
+    """Whether visits of crawlers to registered sitemaps are counted, by their user agents."""
 
-    VISIT_HISTORY: int = 90
+    VISIT_HISTORY: Annotated[int, Rule(_is_days, "Give a number of days from 1 to 3650, for example 90.")] = 90
     """Days for which counts of visits are kept."""
 
-    STRICT: bool = False
-    """Make a row that breaks a rule an error instead of leaving it out; ``settings.DEBUG`` unless given."""
+    STRICT: Annotated[bool, Rule(_is_bool, _TRUTH)] = False
+    """Raise an error for a row that breaks a rule instead of leaving it out; default: ``settings.DEBUG``."""
 
-    PROFILE: str = "default"
-    """Search engine whose narrower limits every page keeps: ``default yandex baidu naver``."""
+    PROFILE: Annotated[str, Rule(_is_profile, f"Use one of {', '.join(PROFILES)}.")] = "default"
+    """Search engine whose stricter limits every page respects: ``default yandex baidu naver``."""
 
-    GZIP_LEVEL: int | None = None
-    """How small pages are packed, 0 to 9: 6 unless given; with the extra ``fast`` 3 is the most, and 2 unless given."""
+    GZIP_LEVEL: Annotated[int | None, Rule(_is_level, "Give a number from 0 to 9, or None.")] = None
+    """Gzip level, 0 to 9; default 6. With the extra ``fast`` the highest level is 3, and the default 2."""
 
-    HREFLANG: Mapping[str, str | None] = field(default_factory=dict)
-    """What ``hreflang`` says for a language of ``LANGUAGES``: ``{"es-419": "es"}``; None for no link to it."""
+    HREFLANG: Annotated[
+        Mapping[str, str | None],
+        Rule(_is_hreflang, 'Give a dict such as {"es-419": "es"}; None as a value means no link.'),
+    ] = field(default_factory=dict)
+    """The ``hreflang`` of languages in ``LANGUAGES``: ``{"es-419": "es"}``; None for no link to a language."""
 
 
 NAMES = tuple(one.name for one in fields(Settings))
@@ -83,7 +185,7 @@ _made: tuple[Mapping[str, object], bool, Settings] | None = None
 
 
 def get_settings() -> Settings:
-    """Return the settings now in force; unknown names, and what is no dict, are left to the system check."""
+    """Return the current settings; the system check reports unknown names and a value that is not a dict."""
     global _made
     given = getattr(django_settings, "SITEMAPS_PLUS", None)
     if not isinstance(given, Mapping):
@@ -96,3 +198,13 @@ def get_settings() -> Settings:
 def _make(given: Mapping[str, object]) -> Settings:
     known = {name: value for name, value in given.items() if name in NAMES}
     return Settings(**{"STRICT": django_settings.DEBUG, **known})  # type: ignore[arg-type]
+
+
+def wrong_values(given: Settings) -> Iterator[tuple[str, object, str]]:
+    """Yield name, value and hint of each setting that breaks its rule; "..." in place of a secret."""
+    for name, hint in get_type_hints(Settings, include_extras=True).items():
+        for rule in getattr(hint, "__metadata__", ()):
+            value = getattr(given, name)
+            if not rule.is_valid(value):
+                remedy = rule.hint.replace("{caches}", ", ".join(django_settings.CACHES))
+                yield name, "..." if rule.is_secret else value, remedy

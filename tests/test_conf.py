@@ -2,7 +2,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from sitemaps_plus.conf import NAMES, Settings, get_settings
+from sitemaps_plus.conf import NAMES, Settings, get_settings, wrong_values
 
 
 def test_without_settings_every_name_has_its_default(settings):
@@ -47,3 +47,14 @@ def test_settings_cannot_be_changed():
 
 def test_names_are_those_of_the_fields():
     assert {"ORIGIN", "PUBLIC_URL", "EXTENSION", "CHECK_EVERY", "STORAGE", "STRICT"} <= set(NAMES)
+
+
+def test_each_default_keeps_its_rule():
+    assert list(wrong_values(Settings())) == []
+
+
+def test_a_wrong_secret_is_named_without_its_value():
+    ((name, value, hint),) = wrong_values(Settings(HEALTH_TOKEN="too short"))  # noqa: S106 - of one test
+
+    assert (name, value) == ("HEALTH_TOKEN", "...")
+    assert "16 or more characters" in hint

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.apps import apps
@@ -13,17 +11,14 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 
 from sitemaps_plus import views
-from sitemaps_plus.conf import NAMES, Settings, get_settings
+from sitemaps_plus.conf import NAMES, Settings, get_settings, wrong_values
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import InvalidEntry, SitemapError
 from sitemaps_plus.protocol.addresses import Origin, normalize
-from sitemaps_plus.protocol.codes import check_hreflang
-from sitemaps_plus.protocol.limits import PROFILES
-from sitemaps_plus.protocol.names import FORMATS, index_file
+from sitemaps_plus.protocol.names import index_file
 from sitemaps_plus.stores.files import get_store
 
 _ANY_ORIGIN = Origin(scheme="https", host="example.com")
-_DAYS = range(1, 3651)
 
 
 @register()
@@ -54,72 +49,8 @@ def check_setting_values(**_kwargs: Any) -> list[CheckMessage]:
     """sitemaps_plus.E002: a setting has a value that can work."""
     return [
         Error(f'SITEMAPS_PLUS["{name}"] cannot be {value!r}.', hint=hint, id="sitemaps_plus.E002")
-        for name, value, hint in _wrong_values(get_settings())
+        for name, value, hint in wrong_values(get_settings())
     ]
-
-
-SHORTEST_TOKEN = 16
-
-
-def _wrong_values(given: Settings) -> Iterator[tuple[str, object, str]]:
-    if given.EXTENSION not in ("xml", "xml.gz"):
-        yield "EXTENSION", given.EXTENSION, 'Use "xml" or "xml.gz".'
-    if given.PROFILE not in tuple(PROFILES):
-        yield "PROFILE", given.PROFILE, f"Use one of {', '.join(PROFILES)}."
-    if not isinstance(given.STRICT, bool):
-        yield "STRICT", given.STRICT, "Use True or False, not a text: any text counts as true."
-    if not _is_duration(given.CHECK_EVERY):
-        yield "CHECK_EVERY", given.CHECK_EVERY, "Give a number of seconds, for example 60."
-    if not _is_duration(given.MAX_AGE):
-        yield "MAX_AGE", given.MAX_AGE, "Give a number of seconds, for example 86400."
-    if given.STAGING is not None and not isinstance(given.STAGING, str | Path):
-        yield "STAGING", given.STAGING, 'Give an absolute path, a prefix in the storage such as "staging", or None.'
-    if isinstance(given.FORMATS, str) or not _is_formats(given.FORMATS):
-        yield "FORMATS", given.FORMATS, f"Give a list of some of {', '.join(FORMATS)}."
-    if not _is_duration(given.GRACE_PERIOD):
-        yield "GRACE_PERIOD", given.GRACE_PERIOD, "Give a number of seconds, for example 86400."
-    if not _is_share(given.MAX_SHRINK):
-        yield "MAX_SHRINK", given.MAX_SHRINK, "Give a number from 0 to 1, for example 0.5 for half of the URLs."
-    if not isinstance(given.HEALTH_TOKEN, str) or 0 < len(given.HEALTH_TOKEN) < SHORTEST_TOKEN:
-        # Without its value, which is a secret.
-        yield "HEALTH_TOKEN", "...", f"Give a text of {SHORTEST_TOKEN} or more characters that nobody can guess."
-    if type(given.BUILD_HISTORY) is not int or given.BUILD_HISTORY < 0:
-        yield "BUILD_HISTORY", given.BUILD_HISTORY, "Give a number of builds, for example 200."
-    if not isinstance(given.CRAWLER_VISITS, bool):
-        yield "CRAWLER_VISITS", given.CRAWLER_VISITS, "Use True or False, not a text: any text counts as true."
-    if type(given.VISIT_HISTORY) is not int or given.VISIT_HISTORY not in _DAYS:
-        yield "VISIT_HISTORY", given.VISIT_HISTORY, f"Give a number of days from 1 to {_DAYS[-1]}, for example 90."
-    if not isinstance(given.CACHE, str) or given.CACHE not in settings.CACHES:
-        yield "CACHE", given.CACHE, f"Use an alias of CACHES: {', '.join(settings.CACHES)}."
-    if not isinstance(given.CACHE_CONTROL, str) or not given.CACHE_CONTROL.isprintable():
-        yield "CACHE_CONTROL", given.CACHE_CONTROL, 'Give the text of the header, "" for none.'
-    if given.GZIP_LEVEL is not None and (type(given.GZIP_LEVEL) is not int or given.GZIP_LEVEL not in range(10)):
-        yield "GZIP_LEVEL", given.GZIP_LEVEL, "Give a number from 0 to 9, or None."
-    if not _is_hreflang(given.HREFLANG):
-        yield "HREFLANG", given.HREFLANG, 'Give a dict such as {"es-419": "es"}; None as a value means no link.'
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
-
-
-def _is_formats(value: object) -> bool:
-    return isinstance(value, Sequence) and all(name in FORMATS for name in value)
-
-
-def _is_hreflang(value: object) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    try:
-        codes = [check_hreflang(code) for code in value.values() if code is not None]
-    except (InvalidEntry, AttributeError, TypeError):
-        return False
-    return all(isinstance(language, str) for language in value) and "x-default" not in codes
-
-
-def _is_duration(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and value >= 0  # type: ignore[arg-type, operator]
 
 
 @register()

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import date, datetime
-from functools import lru_cache
+from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
-from django.conf import settings
-from django.core.exceptions import FieldError
-from django.db.models import Count, FileField, Max, Model, QuerySet
+from django.db.models import Count, Max, QuerySet
 from django.db.models.query import RawQuerySet
 from django.utils import timezone, translation
 
 from sitemaps_plus.declare.date_probe import plain_column
-from sitemaps_plus.declare.hooks import (
-    Column,
-    Loader,
-    Member,
-    has_languages_per_item,
-    languages_of,
-    read_hook,
-    read_hooks,
-)
-from sitemaps_plus.declare.languages import code_of, hreflang_of, languages_in, x_default_of
+from sitemaps_plus.declare.hooks import has_languages_per_item, languages_of, name_of, read_hooks
+from sitemaps_plus.declare.languages import hreflang_of, languages_in, own_language
+from sitemaps_plus.declare.loading import Addresses, absolute, load_objects
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated, shown
 from sitemaps_plus.protocol.dates import as_datetime
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.values.extensions import EXTENSIONS
 from sitemaps_plus.values.fields import Expression
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _NEWEST = "_sitemap_newest"
 
 
@@ -49,7 +38,7 @@ class Pairs(Sequence[tuple[Any, str]]):
     def __init__(self, sitemap: Any, items: Any, report: Report | None = None) -> None:
         self._sitemap = sitemap
         self._all = items
-        self._report = report or Report(type(sitemap).__name__)
+        self._report = report or Report(name_of(sitemap))
         self._languages: list[str] | None = None
         if not has_languages_per_item(sitemap):
             self._languages = list(languages_of(sitemap))
@@ -116,7 +105,7 @@ def with_columns(sitemap: Any, items: Any) -> Any:
     if columns and not isinstance(items, QuerySet):
         (first, *_) = columns
         raise InvalidSitemap(
-            f"{type(sitemap).__name__}: the expression {columns[first]!r} needs rows of the database, but items() "
+            f"{name_of(sitemap)}: the expression {columns[first]!r} needs rows of the database, but items() "
             f"returned a {type(items).__name__}. Return a QuerySet, or make the hook a method."
         )
     return items.annotate(**columns) if columns else items
@@ -158,104 +147,6 @@ def row_of(sitemap: Any, item: Any) -> Any:
     return item[0] if sitemap.i18n else item
 
 
-def value_of(sitemap: Any, name: str, row: Any) -> Any:
-    """Return what a hook of any kind gives for one row."""
-    hook = read_hook(sitemap, name)
-    position = {alias: index for index, alias in enumerate(hook.columns)}
-    return hook.getter(position)([column_of(sitemap, row, *column) for column in hook.columns.items()], row)
-
-
-class _Reader:
-    """Reads what belongs to the objects of a page, for all of them at once."""
-
-    def __init__(self, sitemap: Any, base: str = "") -> None:
-        self._sitemap = sitemap
-        self._base = base
-
-    @property
-    def rows(self) -> QuerySet[Any]:
-        """All rows of the section."""
-        return self._sitemap.items()  # type: ignore[no-any-return]
-
-    @property
-    def languages(self) -> Sequence[str]:
-        """The languages that rows may have."""
-        return languages_of(self._sitemap)
-
-    def members(self, clusters: Iterable[Any]) -> Iterator[Member]:
-        """Yield the rows of `clusters` that have an address, in the order of the key."""
-        hooks, key = read_hooks(self._sitemap), getattr(self._sitemap, "key", "pk")
-        cluster, row, language = hooks.siblings
-        column = hooks.columns[cluster].expression.name
-        wanted = self.rows.filter(**{f"{column}__in": list(clusters)}).annotate(**hooks.columns)
-        for item in wanted.order_by(*((key,) if isinstance(key, str) else key)):
-            loc = self._loc(item, _language_of(item, language))
-            if loc is not None:
-                x_default = value_of(self._sitemap, "x_default", item)
-                yield Member(getattr(item, cluster), getattr(item, row), getattr(item, language), loc, x_default)
-
-    def _loc(self, item: Any, language: str) -> str | None:
-        try:
-            with translation.override(language):
-                return absolute(self._base, self._sitemap._location(item))
-        except Exception:  # user code of any kind: its own page says so
-            return None
-
-
-class _Loaded(NamedTuple):
-    """What was loaded in place of a column's value."""
-
-    value: Any
-
-
-def _load(sitemap: Any, rows: Sequence[Any], base: str = "") -> None:
-    """Replace the values of columns that stand for rows of other tables, in all of `rows` at once."""
-    done: dict[Loader, Sequence[Any]] = {}
-    for alias, column in read_hooks(sitemap).columns.items():
-        if not isinstance(column, Column) or column.load is None:
-            continue
-        values = [getattr(row, alias) for row in rows]
-        if any(isinstance(value, _Loaded) for value in values):
-            continue
-        # A relation that several parts of a row use is read once.
-        if column.load not in done:
-            done[column.load] = column.load(values, _Reader(sitemap, base))
-        for row, found in zip(rows, done[column.load], strict=True):
-            setattr(row, alias, _Loaded(found))
-
-
-def _language_of(row: Any, alias: str) -> str:
-    given = getattr(row, alias)
-    return code_of(given) if given else settings.LANGUAGE_CODE
-
-
-def column_of(sitemap: Any, row: Any, alias: str, expression: Any) -> Any:
-    """Return what an expression gave for a row; for a file that is its storage's URL."""
-    if isinstance(expression, Column):
-        if expression.load and not isinstance(getattr(row, alias), _Loaded):
-            _load(sitemap, [row])
-        if expression.load:
-            return getattr(row, alias).value
-        expression = expression.expression
-    value = getattr(row, alias)
-    if not isinstance(value, str) or not isinstance(row, Model):
-        return value
-    storage = _storage(type(row), expression)
-    if storage is None:
-        return value
-    return storage.url(value) if value else None
-
-
-@lru_cache(maxsize=256)
-def _storage(model: type[Model], expression: Any) -> Any:
-    try:
-        field = expression.resolve_expression(model._base_manager.all().query).output_field
-    except FieldError:
-        # It names an annotation of the queryset, which is computed and so no file.
-        return None
-    return field.storage if isinstance(field, FileField) else None
-
-
 def key_of(item: Any) -> object:
     """Return what names an item in messages: its primary key, or what it looks like."""
     key = getattr(item, "pk", None)
@@ -267,25 +158,26 @@ def url_infos(sitemap: Any, page: Any, base: str, *, report: Report, paginator: 
 
     An item whose location raises is left out, another part that raises is dropped; `report` hears of both.
     """
-    locations, siblings = _Locations(sitemap, base), read_hooks(sitemap).siblings
+    siblings, known, addresses = read_hooks(sitemap).siblings, None, Addresses()
     items = list((paginator or sitemap.paginator).page(page).object_list)
-    _load(sitemap, list({id(row): row for row in (row_of(sitemap, item) for item in items)}.values()), base)
+    load_objects(sitemap, list({id(row): row for row in (row_of(sitemap, item) for item in items)}.values()), base)
     for item in items:
         row = row_of(sitemap, item)
-        # The languages of an item stand together: each location is asked for once.
-        if not sitemap.i18n or row is not locations.row:
-            locations = _Locations(sitemap, base, row)
+        # The languages of an item follow each other: each address is made once.
+        if not sitemap.i18n or row is not known:
+            known, addresses = row, Addresses()
+        locate = partial(_locate, sitemap, base, item)
         language = item[1] if sitemap.i18n else ""
         try:
-            with _spoken(_language_of(row, siblings[2]) if siblings else ""):
-                location = locations.get(item, language)
+            with _spoken(own_language(getattr(row, siblings[2])) if siblings else ""):
+                location = addresses.find(language, locate)
         except Exception as error:  # user code of any kind: one bad item must not hurt the others
             report.leave_out(key_of(row), "location", error)
             continue
         lastmod, changefreq, priority = (
             _part(sitemap, item, name, report) for name in ("lastmod", "changefreq", "priority")
         )
-        alternates = _alternates(sitemap, item, locations, report)
+        alternates = _alternates(sitemap, item, addresses, locate, report)
         with _spoken(language):
             media = {name: _part(sitemap, item, name, report) for name in EXTENSIONS if hasattr(sitemap, name)}
         yield {
@@ -304,21 +196,9 @@ def _spoken(language: str) -> AbstractContextManager[None]:
     return translation.override(language) if language else nullcontext()
 
 
-class _Locations:
-    """The addresses of one item, by language."""
-
-    def __init__(self, sitemap: Any, base: str, row: Any = None) -> None:
-        self.row = row
-        self._sitemap = sitemap
-        self._base = base
-        self._found: dict[str, str] = {}
-
-    def get(self, item: Any, language: str) -> str:
-        """Return the address of `item` in `language`, or in no language in particular."""
-        if language not in self._found:
-            location = self._sitemap._location(item, language) if language else self._sitemap._location(item)
-            self._found[language] = absolute(self._base, location)
-        return self._found[language]
+def _locate(sitemap: Any, base: str, item: Any, language: str) -> str:
+    """Return the address of `item` in `language`, or in no language in particular."""
+    return absolute(base, sitemap._location(item, language) if language else sitemap._location(item))
 
 
 def _part(sitemap: Any, item: Any, name: str, report: Report) -> Any:
@@ -329,21 +209,21 @@ def _part(sitemap: Any, item: Any, name: str, report: Report) -> Any:
         return None
 
 
-def _alternates(sitemap: Any, item: Any, locations: _Locations, report: Report) -> list[dict[str, str]]:
+def _alternates(
+    sitemap: Any, item: Any, addresses: Addresses, locate: Callable[[str], str], report: Report
+) -> list[dict[str, str]]:
     if not (sitemap.i18n and sitemap.alternates and _is_linked(item[1])):
         return []
-    found: dict[str, str] = {}
-    for code in languages_in(sitemap.get_languages_for_item(item[0])):
+    languages = languages_in(sitemap.get_languages_for_item(item[0]))
+    for code in languages:
         try:
-            found[code] = locations.get(item, code)
+            addresses.find(code, locate)
         except NotTranslated:
             continue
         except Exception as error:  # user code of any kind
             report.drop(key_of(item[0]), "alternates", error)
-    others = x_default_of(_part(sitemap, item, "x_default", report), found)
-    if others is not None:
-        found["x-default"] = others
-    return [{"location": location, "lang_code": code} for code, location in found.items()]
+    linked = addresses.linked(languages, _part(sitemap, item, "x_default", report))
+    return [{"location": location, "lang_code": code} for code, location in linked.items()]
 
 
 def _is_linked(language: str) -> bool:
@@ -367,7 +247,7 @@ def latest_lastmod(sitemap: Any) -> date | datetime | None:
     try:
         return newest_of_all(lastmod(item) for item in items)
     except Exception as error:  # user code of any kind: the index can do without
-        Report(type(sitemap).__name__).drop("the index", "lastmod", error)
+        Report(name_of(sitemap)).drop("the index", "lastmod", error)
         return None
 
 
@@ -377,17 +257,3 @@ def _newest_in(rows: QuerySet[Any], column: Any) -> Any:
     name = column if isinstance(column, str) else _NEWEST
     found = dated.aggregate(newest=Max(name), rows=Count("*"), dated=Count(name))
     return found["newest"] if found["rows"] == found["dated"] else None
-
-
-def absolute(base: str, location: Any) -> str:
-    """Return `location` behind `base` unless it names a scheme of its own.
-
-    Raises InvalidEntry where the two together would name another host.
-    """
-    text = "" if location is None else str(location)
-    if location is None or (text and text[0] not in "/?#" and not _SCHEME.match(text)):
-        raise InvalidEntry(
-            "E-URL-EMPTY" if location is None else "E-URL-RELATIVE",
-            f"The location {shown(location)} is no address; give a path that begins with '/', or an absolute URL.",
-        )
-    return text if _SCHEME.match(text) else base + text

@@ -62,6 +62,11 @@ def code_of(language: Any) -> str:
     return str(language).replace("_", "-").lower()
 
 
+def own_language(given: Any) -> str:
+    """Return the code of the only language of a row; ``LANGUAGE_CODE`` for a row that names none."""
+    return code_of(given) if given else settings.LANGUAGE_CODE
+
+
 def same_language(one: Any, other: Any) -> bool:
     """Return whether two codes mean the same language: ``pt_BR`` and ``pt-br`` do."""
     return code_of(one) == code_of(other)

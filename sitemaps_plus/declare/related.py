@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F, Field, FileField, Model, Q, QuerySet
+from django.db.models import F, Field, Model, Q, QuerySet
 from django.utils.translation import get_language
 
 from sitemaps_plus.declare.hooks import Column, Reader
 from sitemaps_plus.declare.languages import same_language
+from sitemaps_plus.declare.loading import file_url, storages_of
 from sitemaps_plus.errors import InvalidSitemap, shown
 from sitemaps_plus.values.base import attempt
 from sitemaps_plus.values.fields import Declared, Expression, Gives
@@ -116,11 +117,12 @@ class Related:
         wanted = rows.annotate(**columns).order_by(*_names(self.order_by) or relation.ordering, "pk")
         position = {alias: at for at, alias in enumerate(columns)}
         places = [position.get(f"_sitemap_part_{at}") for at in range(len(parts))]
-        storages = {position[alias]: storage for alias, storage in _storages(wanted, columns).items()}
+        fields = {alias: wanted.query.annotations[alias].output_field for alias in columns}
+        storages = {position[alias]: storage for alias, storage in storages_of(fields).items()}
         for found in wanted.values_list(*columns):
             record = list(found)
             for at, storage in storages.items():
-                record[at] = storage.url(str(record[at])) if record[at] else None
+                record[at] = file_url(storage, record[at])
             values = [None if at is None else record[at] for at in places]
             yield (relation.key_of(record[0]), record[1], *values)
 
@@ -204,9 +206,3 @@ def _is_needed(column: Any, reader: Reader) -> bool:
     if not isinstance(column, Column) or column.language is None:
         return True
     return any(same_language(column.language, code) for code in reader.languages)
-
-
-def _storages(rows: QuerySet[Any], aliases: Iterable[str]) -> dict[str, Any]:
-    """Return the storages of the files among the columns, by alias."""
-    fields = {alias: rows.query.annotations[alias].output_field for alias in aliases}
-    return {alias: field.storage for alias, field in fields.items() if isinstance(field, FileField)}

@@ -12,8 +12,9 @@ from django.db.models import DateTimeField, QuerySet
 from django.utils import timezone
 
 from sitemaps_plus.declare.hooks import is_constant, name_of
-from sitemaps_plus.declare.items import latest_lastmod, lazy_items, row_of, url_infos, value_of
+from sitemaps_plus.declare.items import latest_lastmod, lazy_items, row_of, url_infos
 from sitemaps_plus.declare.languages import known_languages, languages_in
+from sitemaps_plus.declare.loading import value_of
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.values.base import keep_broken

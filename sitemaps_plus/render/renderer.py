@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.conf import settings
-from django.db.models import FileField, QuerySet
+from django.db.models import QuerySet
 from django.utils import translation
 
 from sitemaps_plus.declare.hooks import (
     Column,
     Getter,
     Hook,
-    Loader,
     Member,
     Values,
     asks_each_item,
     depends_on_language,
     languages_of,
 )
-from sitemaps_plus.declare.languages import code_of, known_languages, languages_in, x_default_of
+from sitemaps_plus.declare.languages import known_languages, languages_in, own_language
+from sitemaps_plus.declare.loading import Addresses, file_url, load_columns, storages_of
 from sitemaps_plus.errors import InvalidEntry, NotTranslated, shown
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
@@ -49,21 +48,6 @@ class Row:
 
 Fetch = Callable[[QuerySet[Any]], Iterable[Row]]
 """Reads rows with the values of the hooks' columns: as plain values, or as objects."""
-
-
-@dataclass(slots=True)
-class _Found:
-    """The addresses of one row by language, and why the others are missing."""
-
-    locs: dict[str, str]
-    errors: dict[str, Exception] = field(default_factory=dict)
-    elsewhere: dict[str, Any] = field(default_factory=dict)
-    """Addresses on other hosts: another sitemap lists them, this one links to them."""
-
-    def hrefs(self, languages: Iterable[str]) -> dict[str, Any]:
-        """Return all addresses in the order of `languages`."""
-        every = {**self.locs, **self.elsewhere}
-        return {code: every[code] for code in languages if code in every}
 
 
 class Renderer:
@@ -103,7 +87,7 @@ class Renderer:
     def pair_groups(self, rows: Sequence[Row], languages: Sequence[str]) -> Iterator[Group]:
         """Yield one group for each (row, language) pair; the pairs of a row stand together."""
         finish, founds = self._finisher(), self._founds_of_pairs(self.loaded(rows), languages)
-        last: _Found | None = None
+        last: Addresses | None = None
         base: Entry = Entry("")
         links: Sequence[Link] = ()
         for (row, found, linked), language in zip(founds, languages, strict=True):
@@ -116,7 +100,7 @@ class Renderer:
 
     def _founds_of_pairs(
         self, rows: Sequence[Row], languages: Sequence[str]
-    ) -> Iterator[tuple[Row, _Found, Sequence[str]]]:
+    ) -> Iterator[tuple[Row, Addresses, Sequence[str]]]:
         """Yield the row of each pair, with its addresses and the languages that they are in."""
         # Neighbours with the same object are one row.
         starts = [at for at, row in enumerate(rows) if not at or row.item is not rows[at - 1].item]
@@ -153,15 +137,11 @@ class Renderer:
 
     def loaded(self, rows: Sequence[Row], but: int | None = None) -> Sequence[Row]:
         """Return rows with what belongs to them in other tables, which is asked for once for all of them."""
-        loads = {index: load for index, load in self._loads.items() if index != but}
-        if not loads or not rows:
+        loaders = {index: load for index, load in self._loads.items() if index != but}
+        if not loaders or not rows:
             return rows
         values = [list(row.values) for row in rows]
-        done: dict[Loader, Sequence[Any]] = {}
-        for index, load in loads.items():
-            # A relation that several parts of a row use is read once.
-            found = done[load] if load in done else load([one[index] for one in values], self)
-            done[load] = found
+        for index, found in load_columns(loaders, lambda at: [one[at] for one in values], self):
             for one, loaded in zip(values, found, strict=True):
                 one[index] = loaded
         return [Row(row.key, one, row.item) for row, one in zip(rows, values, strict=True)]
@@ -184,7 +164,7 @@ class Renderer:
         def get(values: Values, item: Any) -> Any:
             seen = list(values)
             for index in files:
-                seen[index] = storages[index].url(str(seen[index])) if seen[index] else None
+                seen[index] = file_url(storages[index], seen[index])
             return getter(seen, item)
 
         return get
@@ -207,7 +187,7 @@ class Renderer:
                 yield Group(row.key, [entries[code] for code in found.locs])
 
     def _entries(
-        self, rows: Sequence[Row], founds: Sequence[_Found], links: Sequence[Sequence[Link]]
+        self, rows: Sequence[Row], founds: Sequence[Addresses], links: Sequence[Sequence[Link]]
     ) -> list[dict[str, Entry]]:
         """Return the entries of each row by language."""
         entries: list[dict[str, Entry]] = [{} for _ in rows]
@@ -262,17 +242,16 @@ class Renderer:
     def _own_language(self, row: Row) -> Sequence[str]:
         """Return the language of a row that has only one; none where the site does not have it."""
         given = row.values[self._position[self.section.hooks.siblings[2]]]
-        if not given:
-            return (settings.LANGUAGE_CODE,)
-        if not known_languages([code_of(given)]):
+        language = own_language(given)
+        if given and not known_languages([language]):
             said = f"The row is in {shown(given)}, which is not among LANGUAGES: add it, or leave such rows out."
             self.cleaner.report.leave_out(row.key, "hreflang", InvalidEntry("E-LANGUAGE", said))
             return ()
-        return (code_of(given),)
+        return (language,)
 
-    def _found(self, rows: Sequence[Row], wanted: Sequence[Sequence[str]]) -> list[_Found]:
+    def _found(self, rows: Sequence[Row], wanted: Sequence[Sequence[str]]) -> list[Addresses]:
         """Return the address of each row in each of its languages, asking for one language after the other."""
-        results = [_Found(dict.fromkeys(languages, "")) for languages in wanted]
+        results = [Addresses(dict.fromkeys(languages, "")) for languages in wanted]
         for language in dict.fromkeys(code for languages in wanted for code in languages):
             with translation.override(language):
                 location = self.getter("location")
@@ -281,7 +260,7 @@ class Renderer:
                         self._find(row, location, language, found)
         return results
 
-    def _find(self, row: Row, location: Getter, language: str, found: _Found) -> None:
+    def _find(self, row: Row, location: Getter, language: str, found: Addresses) -> None:
         value = None
         try:
             value = location(row.values, row.item)
@@ -294,7 +273,7 @@ class Renderer:
             if self.section.sitemap.alternates and getattr(error, "code", None) in _OTHER_HOST:
                 found.elsewhere[language] = value
 
-    def _report(self, row: Row, found: _Found) -> None:
+    def _report(self, row: Row, found: Addresses) -> None:
         """Count a row without any address as left out, and each language that is missing from others as dropped."""
         silent = [code for code, error in found.errors.items() if isinstance(error, NotTranslated)]
         if not found.locs and silent and found.elsewhere:
@@ -307,15 +286,12 @@ class Renderer:
             if code not in silent and code not in found.elsewhere:
                 self.cleaner.report.drop(row.key, "location", error)
 
-    def _links(self, row: Row, found: _Found, languages: Sequence[str]) -> Sequence[Link]:
+    def _links(self, row: Row, found: Addresses, languages: Sequence[str]) -> Sequence[Link]:
         sitemap = self.section.sitemap
         if not (sitemap.i18n and sitemap.alternates):
             return ()
-        hrefs = found.hrefs(languages)
-        others = x_default_of(self._value(row, "x_default", self.getter("x_default")), hrefs)
-        if others is not None:
-            hrefs["x-default"] = others
-        return self.cleaner.links(row.key, hrefs.items())
+        linked = found.linked(languages, self._value(row, "x_default", self.getter("x_default")))
+        return self.cleaner.links(row.key, linked.items())
 
     def _loc(self, row: Row, location: Getter) -> str | None:
         try:
@@ -399,5 +375,4 @@ def _storages(section: Section) -> dict[str, Any]:
     if not columns:
         return {}
     query = section.sitemap.items().query
-    fields = {alias: given.resolve_expression(query.chain()).output_field for alias, given in columns.items()}
-    return {alias: field.storage for alias, field in fields.items() if isinstance(field, FileField)}
+    return storages_of({alias: one.resolve_expression(query.chain()).output_field for alias, one in columns.items()})

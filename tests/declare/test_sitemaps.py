@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from factories import ArticleFactory, NoteFactory, ProductFactory, SeatFactory
 from samples import products_read
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
-from sitemaps_plus.declare.items import Pairs, absolute, latest_lastmod, lazy_items, newest_of_all
+from sitemaps_plus.declare.items import Pairs, latest_lastmod, lazy_items, newest_of_all
+from sitemaps_plus.declare.loading import absolute
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
 from testapp.models import Article, Product, Seat
 

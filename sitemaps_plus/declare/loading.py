@@ -1,0 +1,189 @@
+"""Load the rows of other tables for many rows at once, and find the addresses of a row in all of its languages.
+
+Used for registered sections (``render/renderer.py``) and for classic ones (``declare/items.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+from django.core.exceptions import FieldError
+from django.db.models import FileField, Model, QuerySet
+from django.utils import translation
+
+from sitemaps_plus.declare.hooks import Column, Loader, Member, Reader, languages_of, read_hook, read_hooks
+from sitemaps_plus.declare.languages import own_language, x_default_of
+from sitemaps_plus.errors import InvalidEntry, shown
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+
+C = TypeVar("C")
+
+
+def load_columns(
+    loaders: Mapping[C, Loader], read: Callable[[C], Sequence[Any]], reader: Reader
+) -> Iterator[tuple[C, Sequence[Any]]]:
+    """Yield each column with what hooks see in place of its values, which `read` returns.
+
+    A relation that several columns use is loaded once.
+    """
+    done: dict[Loader, Sequence[Any]] = {}
+    for column, load in loaders.items():
+        if load not in done:
+            done[load] = load(read(column), reader)
+        yield column, done[load]
+
+
+def storages_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the storages of the files among the output fields of columns, by alias."""
+    return {alias: field.storage for alias, field in fields.items() if isinstance(field, FileField)}
+
+
+def file_url(storage: Any, name: Any) -> str | None:
+    """Return the URL of a file, None for an empty name."""
+    return storage.url(str(name)) if name else None
+
+
+@dataclass(slots=True)
+class Addresses:
+    """The addresses of one row by language, and why others are missing."""
+
+    locs: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, Exception] = field(default_factory=dict)
+    elsewhere: dict[str, Any] = field(default_factory=dict)
+    """Addresses on other hosts: another sitemap lists them, this one links to them."""
+
+    def find(self, language: str, locate: Callable[[str], str]) -> str:
+        """Return the address in `language`; `locate` makes it, or raises the reason why there is none, only once."""
+        if language in self.errors:
+            raise self.errors[language]
+        if language not in self.locs:
+            try:
+                self.locs[language] = locate(language)
+            except Exception as error:  # user code of any kind
+                self.errors[language] = error
+                raise
+        return self.locs[language]
+
+    def linked(self, languages: Iterable[str], x_default: Any) -> dict[str, Any]:
+        """Return the addresses that the row links to: those in `languages`, in that order, and ``x-default``."""
+        every = {**self.locs, **self.elsewhere}
+        hrefs = {code: every[code] for code in languages if code in every}
+        others = x_default_of(x_default, hrefs)
+        return hrefs if others is None else {**hrefs, "x-default": others}
+
+
+def absolute(base: str, location: Any) -> str:
+    """Return `location` behind `base` unless it names a scheme of its own.
+
+    Raises InvalidEntry where the two together would name another host.
+    """
+    text = "" if location is None else str(location)
+    if location is None or (text and text[0] not in "/?#" and not _SCHEME.match(text)):
+        raise InvalidEntry(
+            "E-URL-EMPTY" if location is None else "E-URL-RELATIVE",
+            f"The location {shown(location)} is no address; give a path that begins with '/', or an absolute URL.",
+        )
+    return text if _SCHEME.match(text) else base + text
+
+
+# Objects with the values of columns as attributes: those of classic sections
+
+
+def value_of(sitemap: Any, name: str, row: Any) -> Any:
+    """Return what a hook of any kind gives for one row."""
+    hook = read_hook(sitemap, name)
+    position = {alias: index for index, alias in enumerate(hook.columns)}
+    return hook.getter(position)([column_of(sitemap, row, *column) for column in hook.columns.items()], row)
+
+
+class _Loaded(NamedTuple):
+    """What was loaded in place of a column's value."""
+
+    value: Any
+
+
+def load_objects(sitemap: Any, rows: Sequence[Any], base: str = "") -> None:
+    """Replace the values of columns that stand for rows of other tables, in all of `rows` at once."""
+    columns = {
+        alias: column.load
+        for alias, column in read_hooks(sitemap).columns.items()
+        if isinstance(column, Column)
+        and column.load is not None
+        and not any(isinstance(getattr(row, alias), _Loaded) for row in rows)
+    }
+
+    def read(alias: str) -> list[Any]:
+        return [getattr(row, alias) for row in rows]
+
+    for alias, found in load_columns(columns, read, _ObjectReader(sitemap, base)):
+        for row, value in zip(rows, found, strict=True):
+            setattr(row, alias, _Loaded(value))
+
+
+class _ObjectReader:
+    """Reads what belongs to the objects of a page, for all of them at once."""
+
+    def __init__(self, sitemap: Any, base: str = "") -> None:
+        self._sitemap = sitemap
+        self._base = base
+
+    @property
+    def rows(self) -> QuerySet[Any]:
+        """All rows of the section."""
+        return self._sitemap.items()  # type: ignore[no-any-return]
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """The languages that rows may have."""
+        return languages_of(self._sitemap)
+
+    def members(self, clusters: Iterable[Any]) -> Iterator[Member]:
+        """Yield the rows of `clusters` that have an address, in the order of the key."""
+        hooks, key = read_hooks(self._sitemap), getattr(self._sitemap, "key", "pk")
+        cluster, row, language = hooks.siblings
+        column = hooks.columns[cluster].expression.name
+        wanted = self.rows.filter(**{f"{column}__in": list(clusters)}).annotate(**hooks.columns)
+        for item in wanted.order_by(*((key,) if isinstance(key, str) else key)):
+            loc = self._loc(item, own_language(getattr(item, language)))
+            if loc is not None:
+                x_default = value_of(self._sitemap, "x_default", item)
+                yield Member(getattr(item, cluster), getattr(item, row), getattr(item, language), loc, x_default)
+
+    def _loc(self, item: Any, language: str) -> str | None:
+        try:
+            with translation.override(language):
+                return absolute(self._base, self._sitemap._location(item))
+        except Exception:  # user code of any kind: its own page says so
+            return None
+
+
+def column_of(sitemap: Any, row: Any, alias: str, expression: Any) -> Any:
+    """Return what an expression gave for a row; for a file that is its storage's URL."""
+    if isinstance(expression, Column):
+        if expression.load and not isinstance(getattr(row, alias), _Loaded):
+            load_objects(sitemap, [row])
+        if expression.load:
+            return getattr(row, alias).value
+        expression = expression.expression
+    value = getattr(row, alias)
+    if not isinstance(value, str) or not isinstance(row, Model):
+        return value
+    storage = _storage(type(row), expression)
+    if storage is None:
+        return value
+    return file_url(storage, value)
+
+
+@lru_cache(maxsize=256)
+def _storage(model: type[Model], expression: Any) -> Any:
+    try:
+        field = expression.resolve_expression(model._base_manager.all().query).output_field
+    except FieldError:
+        # It names an annotation of the queryset, which is computed and so no file.
+        return None
+    return field.storage if isinstance(field, FileField) else None

@@ -1,22 +1,19 @@
 """Sitemaps for Django sites of any size.
 
-One pipeline, imports upward only::
+The rooms, from the ground up; imports only go down::
 
-    errors  conf                                   everywhere
-    addresses  dates  text  codes  reports         plain Python: what an entry may be
-    fields  declared  values  video  entries       plain Python: images, videos, news
-    elements  video_element  extensions            plain Python: their XML
-    languages  hooks  url_for                      what hooks give
-    per_language  related  siblings  media  items  rows of other tables, other languages, media
-    sitemaps  registry                             declare (no models)
-    origin  keys  sections  models                 one section of one site; state; scheme and host
-    plans  freshness  paging                       plan: which rows on which page, which pages changed
-    writer  rendering  rows  objects               render: entries to bytes; the row path; the object path
-    columns  patterns  blocks                      render: many rows at a time
-    overrides  templated                           render: a template of the project in the writer's place
-    pages                                          THE pipeline: (site, section, number) -> document
-    stores/  build                                 keep and deliver files
-    views  classic  urls  checks  management       deliver and watch
+    protocol    the sitemap format in plain Python: rules for entries, and the XML writer
+    values      images, videos, news and links in plain Python: fields, rules and XML
+    stores      finished documents: packed, in a cache, as files; what is published
+    declare     the classes of a sitemaps.py, read once into hooks
+    plan        one section of one site, divided into pages; which pages changed
+    render      the rows of one page, turned into bytes; render.bulk: many rows at a time
+    validation  checks of finished documents, as a crawler would make them
+    serve       answers to requests, mostly without a query
+    build       builds: which pages are due, who renders them, how they are published
+    watch       status, problems and the search for a URL, for people and monitors
+
+Django finds the others by name: admin, checks, management, templatetags, migrations, templates, static, locale.
 """
 
 from sitemaps_plus.declare.per_language import PerLanguage

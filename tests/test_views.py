@@ -358,7 +358,7 @@ def test_only_get_and_head_are_answered(client: Client, address: str, method: st
     [
         ("/sitemap-unknown-1.xml", "There is no sitemap section 'unknown'. Registered: products."),
         ("/sitemap-unknown.xml", "There is no sitemap section 'unknown'."),
-        ("/sitemap-products-2.xml", "has no page 2; the index lists those it has"),
+        ("/sitemap-products-2.xml", "has no page 2; see the index for its pages"),
         ("/sitemap-products-0.xml", "0 is no page number"),
         ("/sitemap-products-01.xml", "01 is no page number"),
         ("/sitemap-products-000.xml.gz", "000 is no page number"),
@@ -388,7 +388,7 @@ def test_a_retired_number_is_gone_with_a_clear_text(client: Client) -> None:
 
     response = client.get(PAGE)
     assert response.status_code == 410
-    assert response.content == b"Page 1 of the sitemap 'products' is gone; the index lists the others.\n"
+    assert response.content == b"Page 1 of the sitemap 'products' is gone; see the index for its pages.\n"
     assert response.headers["Content-Type"] == TEXT
     assert listed(client) == ["http://example.com/sitemap-products-2.xml"]
 

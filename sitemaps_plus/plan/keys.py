@@ -1,4 +1,4 @@
-"""Turn one key of a model, of one column or several, into conditions, an order and storable values."""
+"""Turn the key of a model, one column or several, into conditions, an order and values that can be stored."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ KeyValue = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The unique columns that a section is paged by, most significant first."""
+    """The unique columns that a section is divided by, most significant first."""
 
     fields: tuple[Field[Any, Any], ...]
 
     @classmethod
     def of(cls, model: type[Model], names: str | tuple[str, ...]) -> Key:
-        """Return the key of `names`; ``"pk"`` stands for all columns of a composite primary key."""
+        """Return the key made of the columns `names`; ``"pk"`` means every column of a composite primary key."""
         fields: list[Field[Any, Any]] = []
         for name in (names,) if isinstance(names, str) else names:
             field = model._meta.pk if name == "pk" else _get_field(model, name)
@@ -36,36 +36,36 @@ class Key:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns as names of attributes, so that a relation gives its id."""
+        """The attribute names of the columns: for a relation the name of its id."""
         return tuple(field.attname for field in self.fields)
 
     @property
     def summable(self) -> tuple[str, ...]:
-        """The columns whose values the validator can add up."""
+        """The integer columns, whose values a validator adds up."""
         return tuple(field.attname for field in self.fields if isinstance(_column(field), IntegerField))
 
     def at_or_after(self, value: KeyValue) -> Q:
-        """Return the condition "this row or a later one"."""
+        """Return the condition for the row at `value` and all later rows."""
         return self._beyond(value, "gte")
 
     def after(self, value: KeyValue) -> Q:
-        """Return the condition "a later row"."""
+        """Return the condition for all rows after `value`."""
         return self._beyond(value, "gt")
 
     def up_to(self, value: KeyValue) -> Q:
-        """Return the condition "this row or an earlier one"."""
+        """Return the condition for the row at `value` and all earlier rows."""
         return self._beyond(value, "lte")
 
     def before(self, value: KeyValue) -> Q:
-        """Return the condition "an earlier row"."""
+        """Return the condition for all rows before `value`."""
         return self._beyond(value, "lt")
 
     def dump(self, value: KeyValue) -> list[Any]:
-        """Return `value` in the form that is stored as JSON."""
+        """Return `value` as JSON stores it."""
         return json.loads(json.dumps(list(value), default=str))  # type: ignore[no-any-return]
 
     def load(self, stored: list[Any]) -> KeyValue:
-        """Return the value of a stored form."""
+        """Return the key of a value that `dump` returned."""
         return tuple(_column(field).to_python(part) for field, part in zip(self.fields, stored, strict=True))
 
     def _beyond(self, value: KeyValue, lookup: str) -> Q:
@@ -75,7 +75,7 @@ class Key:
 
 
 def as_shown(value: KeyValue) -> object:
-    """Return a key as messages show it: the value itself where it has one column."""
+    """Return a key as messages show it: a key of one column without its tuple."""
     return value[0] if len(value) == 1 else tuple(value)
 
 
@@ -87,9 +87,9 @@ class _Tuple(Func):
 
 
 class _Beyond(Lookup):
-    """A comparison of several columns with as many values, the first that differs decides: ``(a, b) >= (1, 2)``.
+    """A comparison of several columns with as many values, decided by the first that differs: ``(a, b) >= (1, 2)``.
 
-    A lookup: of another condition some databases would compare the result, and use no index.
+    It is a lookup because some databases use no index for other conditions: they compare the result with true.
     """
 
     lookup_name = "beyond"
@@ -101,11 +101,11 @@ class _Beyond(Lookup):
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
         left, before = compiler.compile(self.lhs)
-        right, behind = compiler.compile(self.rhs)
-        return f"{left} {self.operator} {right}", [*before, *behind]
+        right, after = compiler.compile(self.rhs)
+        return f"{left} {self.operator} {right}", [*before, *after]
 
     def as_mysql(self, compiler: Any, connection: Any) -> Any:
-        # Written out: a comparison of tuples would not use the index there. The others use it for nothing else.
+        # Written out because these databases use no index for a comparison of tuples; the others only use it for that.
         sides = zip(self.lhs.source_expressions, self.rhs.source_expressions, strict=True)
         *leading, (column, value) = ([compiler.compile(one) for one in pair] for pair in sides)
         sql, params = f"{column[0]} {self.operator} {value[0]}", [*column[1], *value[1]]
@@ -122,14 +122,14 @@ def _get_field(model: type[Model], name: str) -> Field[Any, Any]:
     try:
         field = model._meta.get_field(name)
     except FieldDoesNotExist as error:
-        raise InvalidSitemap(f"key = {name!r}: {model.__name__} has no such field.") from error
+        raise InvalidSitemap(f"key = {name!r}: {model.__name__} has no field of this name.") from error
     if not getattr(field, "concrete", False):
-        raise InvalidSitemap(f"key = {name!r}: {model.__name__}.{name} is no column.")
+        raise InvalidSitemap(f"key = {name!r}: {model.__name__}.{name} is not a column of the table.")
     return field  # type: ignore[return-value]
 
 
 def _column(field: Any) -> Any:
-    """Return the field that says what the column holds: behind relations, one or several, the key they point to."""
+    """Return the field that decides what the column holds: for a relation, the key that it finally points to."""
     while field.is_relation:
         field = field.target_field
     return field

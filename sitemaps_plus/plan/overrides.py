@@ -1,4 +1,4 @@
-"""Tell whether a template of the project stands in the place of one of the shipped ones."""
+"""Find the templates of a project that override the shipped ones."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ from sitemaps_plus.errors import SitemapError
 PAGE = "sitemap.xml"
 INDEX = "sitemap_index.xml"
 
-# Found by package, so that this file may move: with a wrong folder every page would be rendered by the template engine.
+# By package: with a wrong folder the template engine would render every page, and nobody would notice.
 _SHIPPED = tuple(Path(str(files(package))).resolve() / "templates" for package in ("sitemaps_plus", contrib.__name__))
 
 
 def is_shipped(template: Any) -> bool:
-    """Return whether a template is ours or Django's, which the writer stands for."""
+    """Return whether a template is ours or Django's; the writer gives the same bytes without it."""
     name = _origin(template)
     return name is not None and _is_shipped_file(name)
 
 
 def find_override(name: str, label: str = "") -> Any | None:
-    """Return the project's own template of that name, None where it has none; raise SitemapError for a broken one.
+    """Return the project's own template of that name, or None; raise SitemapError for one that does not compile.
 
-    `label` is the section that it is for, for the message.
+    The message of the error names the section `label`.
     """
     try:
         template = get_template(name)
     except TemplateDoesNotExist:
         return None
     except Exception as error:  # a template engine of any kind
-        what = f" for the sitemap {label!r}" if label else ""
+        purpose = f" for the sitemap {label!r}" if label else ""
         raise SitemapError(
-            f"The template {name} ({_file_of(name, error)}) cannot be used{what}: {type(error).__name__}: {error}. "
-            "Correct it, or remove it: pages are written without it then."
+            f"The template {name} ({_file_of(name, error)}) cannot be used{purpose}: {type(error).__name__}: {error}. "
+            "Correct it, or remove it: then pages are written without it."
         ) from error
     return None if is_shipped(template) else template
 
 
 def override_digest(name: str) -> str:
-    """Return a digest of the project's own template of that name, "" where it has none."""
+    """Return a digest of the project's own template of that name, "" without one."""
     try:
         template = find_override(name)
     except SitemapError as error:
-        # Planning goes on: rendering is what a broken template stops.
+        # Planning goes on: a broken template stops rendering.
         return _digest(str(error))
     return "" if template is None else _digest(_source(template))
 
 
 def described(template: Any) -> str:
-    """Return the name of a template and its file, for messages."""
+    """Return the name and the file of a template, for messages."""
     origin = getattr(template, "origin", None)
     return f"{getattr(origin, 'template_name', None)} ({_origin(template)})"
 
 
 @lru_cache(maxsize=32)
 def _is_shipped_file(name: str) -> bool:
-    # Kept: each page of a plan asks, and links are resolved by the file system.
+    # Cached: this is called for each page of a plan, and resolving links takes system calls.
     return any(folder in Path(name).resolve().parents for folder in _SHIPPED)
 
 
@@ -74,7 +74,7 @@ def _origin(template: Any) -> str | None:
 
 def _file_of(name: str, error: Exception) -> str:
     """Return the file of a template that does not compile."""
-    # Jinja2 says it; Django does only in debug mode.
+    # Jinja2 names it; Django does only in debug mode.
     if file := getattr(error.__cause__, "filename", None):
         return str(file)
     found = (
@@ -82,12 +82,12 @@ def _file_of(name: str, error: Exception) -> str:
         for backend in engines.all()
         for loader in getattr(getattr(backend, "engine", None), "template_loaders", ())
         for origin in loader.get_template_sources(name)
-        if _is_there(loader, origin)
+        if _exists(loader, origin)
     )
     return next((str(origin.name) for origin in found), "file unknown")
 
 
-def _is_there(loader: Any, origin: Any) -> bool:
+def _exists(loader: Any, origin: Any) -> bool:
     try:
         loader.get_contents(origin)
     except Exception:  # a loader of any kind
@@ -99,7 +99,7 @@ def _source(template: Any) -> str:
     source = getattr(getattr(template, "template", None), "source", None)
     if isinstance(source, str):
         return source
-    # Jinja2 does not keep it.
+    # Jinja2 does not keep the source.
     file = Path(_origin(template) or "")
     return file.read_text() if file.is_file() else str(file)
 

@@ -1,4 +1,4 @@
-"""Turn the stored starts into pages: each is a range of the key that ends where the next one starts."""
+"""Turn stored records into pages: each is a range of the key that ends where the next one starts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Page:
 
     record: SitemapPage
     start: KeyValue | None = None
-    """Key of the first row; None for no lower bound, and for pages by position."""
+    """Key of the first row; None for no lower bound, and for pages cut by position."""
     end: KeyValue | None = None
     """Start of the next page; None for no upper bound."""
     part: tuple[int, int | None] = (0, None)
-    """Which of its URLs are wanted, from one place up to, not including, another; only for pages by position."""
+    """The slice of its URLs that is wanted, without its end; only for pages cut by position."""
 
     @property
     def number(self) -> int:
@@ -35,9 +35,9 @@ class Page:
         return self.record.number
 
     def rows(self, section: Section, after: KeyValue | None = None) -> QuerySet[Any]:
-        """Return the rows of the page, those `after` a key where it is given, in no order."""
+        """Return the rows of the page in no order; with `after` only those after that key."""
         rows = section.queryset()
-        # One lower bound alone: of two, SQLite may use the one that is further away.
+        # Only one lower bound: of two, SQLite may search with the lower one.
         if after is not None:
             rows = rows.filter(section.key.after(after))
         elif self.start is not None:
@@ -56,22 +56,22 @@ class Plan:
 
     @property
     def checked_at(self) -> datetime | None:
-        """When the database was last asked for the rows."""
+        """When the rows were last counted in the database."""
         return self.pages[0].record.checked_at if self.pages else None
 
     @property
     def listed(self) -> list[Page]:
-        """The pages that an index shows: those that are not empty."""
+        """The pages that an index lists: those that are not empty."""
         return [page for page in self.pages if self.is_listed(page)]
 
     def is_listed(self, page: Page) -> bool:
-        """Return whether an index shows the page; the first page of a news sitemap may be empty."""
+        """Return whether an index lists the page; the first page of a news sitemap may be empty."""
         if self.section.is_windowed and page.number == 1:
             return True
         return page.record.rows != 0 and page.record.urls != 0
 
     def find(self, number: int) -> Page:
-        """Return the page with `number`; raise PageGone if it is retired, PageNotFound if it never was."""
+        """Return the page with `number`; raise PageGone if it is retired, PageNotFound if there is none."""
         for page in self.pages:
             if page.number == number:
                 if page.record.rows != 0 or self.is_listed(page):
@@ -79,11 +79,11 @@ class Plan:
                 raise PageNotFound(f"Page {number} of the sitemap {self.section.label!r} has no URLs at present.")
         retired = numbered(self.section).filter(number=number, retired_at__isnull=False)
         if self.section.paged_by == "key" and retired.exists():
-            raise PageGone(f"Page {number} of the sitemap {self.section.label!r} is gone; the index lists the others.")
-        raise PageNotFound(f"The sitemap {self.section.label!r} has no page {number}; the index lists those it has.")
+            raise PageGone(f"Page {number} of the sitemap {self.section.label!r} is gone; see the index for its pages.")
+        raise PageNotFound(f"The sitemap {self.section.label!r} has no page {number}; see the index for its pages.")
 
     def page_of(self, key: KeyValue) -> Page | None:
-        """Return the page that holds the row with `key`, None where there is no such row; for pages cut by a key."""
+        """Return the page of the row with `key`, or None where there is no such row; for pages cut by key."""
         names = self.section.key.names
         row = self.section.model._base_manager.using(self.section.queryset().db)
         row = row.filter(**dict(zip(names, key, strict=True)))
@@ -106,7 +106,7 @@ def _flag(condition: Q) -> Case:
 
 
 def make_plan(section: Section, records: Sequence[SitemapPage]) -> Plan:
-    """Return the plan of `records`, which are in key order."""
+    """Return the plan of `records`, which must be in key order."""
     if section.paged_by == "position" or not records:
         return Plan(section=section, pages=[Page(record=record) for record in records])
     starts = [None if record.start is None else section.key.load(record.start) for record in records]
@@ -116,15 +116,15 @@ def make_plan(section: Section, records: Sequence[SitemapPage]) -> Plan:
 
 
 def stored_plan(section: Section) -> Plan:
-    """Return the plan as it was last stored, without asking for the section's rows: an index can be made of it."""
+    """Return the plan as it was last stored, without a query for rows: enough to make an index."""
     return Plan(section=section, pages=[Page(record=record) for record in active(section) if record.layout])
 
 
 def numbered(section: Section, using: str | None = None) -> QuerySet[SitemapPage]:
-    """Return the records of all numbers that were ever issued."""
+    """Return the records of all numbers that were ever used, retired ones included."""
     return SitemapPage.objects.using(using).filter(site=section.site.id, label=section.label)
 
 
 def active(section: Section, using: str | None = None) -> QuerySet[SitemapPage]:
-    """Return the records that are pages now, in key order."""
+    """Return the records of the current pages, in key order."""
     return numbered(section, using).filter(retired_at=None).order_by("rank", "number")

@@ -1,4 +1,4 @@
-"""Cut a section into pages along a key, and keep the cuts true: the only writer of ``SitemapPage``."""
+"""Divide a section into pages along a key, and keep the pages up to date: the only writer of ``SitemapPage``."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ def refresh(
 ) -> Plan:
     """Return the plan of a section, brought up to date at most once in ``CHECK_EVERY`` seconds.
 
-    `force` asks the database now, `since` if it was not asked after that moment; `repack` cuts all pages anew under new
-    numbers; `split`, a page number and a key, moves the rows from that key on to a new page. Where the database refuses
-    writes, the plan is made in memory.
+    `force` brings it up to date now, `since` if that was not done after that moment. `repack` divides the section again
+    under new numbers. `split`, a page number and a key, moves the rows from that key on to a new page. If the database
+    refuses writes, the plan is made in memory.
     """
     planner = _Planner(section, timezone.now(), since)
     records = list(active(section))
-    is_wanted = force or repack or bool(split)
-    if not (is_wanted or planner.is_due(records)):
+    is_forced = force or repack or bool(split)
+    if not (is_forced or planner.is_due(records)):
         return make_plan(section, records)
-    # Twice: the first time may end in a deadlock with another planner, which has done its work by then.
+    # Twice: the first attempt may lose a deadlock with another planner, which has finished by the second.
     for is_last in (False, True):
         try:
             if not records:
                 _make_lock(section)
-            return make_plan(section, _renew_stored(planner, is_wanted=is_wanted, repack=repack, split=split))
+            return make_plan(section, _renew_stored(planner, is_forced=is_forced, repack=repack, split=split))
         except DatabaseError as error:
             planner = _Planner(section, planner.now, since)
             if is_last:
-                logger.warning("Sitemap section %s: the plan of pages cannot be stored: %s", section.label, error)
+                logger.warning("Sitemap section %s: the plan of its pages cannot be stored: %s", section.label, error)
     records = list(active(section))
-    if is_wanted or planner.is_due(records):
+    if is_forced or planner.is_due(records):
         records = planner.renew(records, repack=repack, split=split)
     return make_plan(section, records)
 
@@ -69,14 +69,14 @@ def refresh(
 def record_rendering(
     section: Section, page: Page, *, digest: str, urls: int, size: int, newest: datetime | None
 ) -> None:
-    """Keep what a rendering found, if that is new; ``changed_at`` moves when the bytes differ from the last ones."""
+    """Store the results of a rendering, if they are new; ``changed_at`` moves when the bytes have changed."""
     record = page.record
     origin = section.base
     if record.pk is None or (record.digest, record.origin, record.urls) == (digest, origin, urls):
         return
     now = timezone.now()
     differs = bool(record.digest) and record.origin == origin and record.digest != digest
-    # A date counts from its midnight in UTC, which may lie ahead where its day has begun.
+    # A date means its midnight in UTC, which may be in the future although the day has begun in the local zone.
     shown = None if newest is None else min(newest, moment(now))
     seen = _newest(shown, now if differs else None)
     changes: dict[str, Any] = {"digest": digest, "origin": origin, "urls": urls, "bytes": size}
@@ -89,9 +89,9 @@ def record_rendering(
 
 
 def record_publishing(page: Page, digest: str, built_at: datetime, report: Report) -> None:
-    """Keep which bytes the built file of a page has, when they were rendered, and what is missing from them.
+    """Store the digest of a page's built file, when it was rendered, and what was left out of it.
 
-    A database that refuses writes costs only time: the next build renders the page again.
+    If the database refuses writes, nothing is lost: the next build renders the page again.
     """
     if page.record.pk is None:
         return
@@ -109,46 +109,46 @@ def record_publishing(page: Page, digest: str, built_at: datetime, report: Repor
 
 
 def _renew_stored(
-    planner: _Planner, *, is_wanted: bool, repack: bool, split: tuple[int, KeyValue] | None
+    planner: _Planner, *, is_forced: bool, repack: bool, split: tuple[int, KeyValue] | None
 ) -> list[SitemapPage]:
     planner.using = router.db_for_write(SitemapPage)
     with transaction.atomic(using=planner.using):
         _lock(planner.section)
-        # Locked too, so that a rendering recorded meanwhile is not overwritten.
+        # Locked as well, so that a rendering recorded in the meantime is not overwritten.
         records = list(active(planner.section, planner.using).select_for_update())
-        if not (is_wanted or planner.is_due(records)):
+        if not (is_forced or planner.is_due(records)):
             return records
-        before = {record.pk: _state(record) for record in records}
+        before = {record.pk: _values(record) for record in records}
         records = planner.renew(records, repack=repack, split=split)
         planner.save(records, before)
         return records
 
 
 class _Planner:
-    """Bring the pages of one section up to date at one moment."""
+    """Brings the pages of one section up to date."""
 
     def __init__(self, section: Section, now: datetime, since: datetime | None = None) -> None:
         self.section = section
         self.now = now
         self.since = since
         self.using: str | None = None
-        """Where the records are read and written; None where they are only read."""
+        """The database in which records are read and written; None if they are only read."""
         self.retired: list[SitemapPage] = []
 
     def is_due(self, records: Sequence[SitemapPage]) -> bool:
-        """Return whether the plan is missing, too old, or made for another layout."""
+        """Return whether the plan is missing, too old, or of another layout."""
         if not records:
             return True
         checked = records[0].checked_at
         period = timedelta(seconds=get_settings().CHECK_EVERY)
-        # A check far in the future was made by a clock that was wrong.
+        # A check in the future comes from a clock that was wrong.
         is_old = checked is None or abs(self.now - checked) > period or (self.since and moment(checked) < self.since)
         return bool(is_old) or any(record.layout != self.section.layout for record in records)
 
     def renew(
         self, records: list[SitemapPage], *, repack: bool, split: tuple[int, KeyValue] | None
     ) -> list[SitemapPage]:
-        """Return the records as they should be now; those that are no longer pages go to ``retired``."""
+        """Return the current records; those that are no longer pages are added to ``retired``."""
         if self.section.paged_by == "position":
             return self._renew_positions()
         free = [record for record in records if not record.layout]
@@ -160,7 +160,7 @@ class _Planner:
         elif records and split:
             is_due = self.is_due(records)
             records, halves = self._split(records, *split)
-            # Only what is new must be measured: many pages may be split one after the other.
+            # Only the two halves: many pages may be split one after the other.
             wanted = None if is_due else halves
         records = list(self._measured(records or self._cut(free), wanted))
         if sum(record.rows != 0 for record in records) > MAX_URLS:
@@ -170,7 +170,7 @@ class _Planner:
         return self._numbered(records)
 
     def save(self, records: Sequence[SitemapPage], before: Mapping[int, Mapping[str, Any]]) -> None:
-        """Write what differs from `before`: first what gives up its start, then what takes it."""
+        """Write what differs from `before`: first the pages that give up their start, then those that take it."""
         for record in self.retired:
             record.retired_at, record.start_digest = self.now, None
             record.save(using=self.using, update_fields=("retired_at", "start_digest"))
@@ -180,16 +180,16 @@ class _Planner:
             if known is None:
                 record.save(using=self.using)
                 continue
-            differing = [name for name, value in _state(record).items() if value != known[name]]
+            differing = [name for name, value in _values(record).items() if value != known[name]]
             if differing == ["rank"]:
                 moved.append(record)
             elif differing:
                 record.save(using=self.using, update_fields=differing)
-        # One split moves all pages behind it: too many for one query each.
+        # One split moves all later pages: too many for one query each.
         SitemapPage.objects.using(self.using).bulk_update(moved, ["rank"], batch_size=200)
 
     def _cut(self, free: list[SitemapPage]) -> list[SitemapPage]:
-        """Return new records for all rows; the one that only held the lock becomes the first."""
+        """Return new records for all rows; the record that only served as lock becomes the first page."""
         first = free[0] if free else self._new(None)
         first.layout = self.section.layout
         return [first, *(self._new(start) for start in self._boundaries(Page(record=first)))]
@@ -197,9 +197,9 @@ class _Planner:
     def _measured(
         self, records: Sequence[SitemapPage], wanted: Collection[SitemapPage] | None
     ) -> Iterator[SitemapPage]:
-        """Yield `records` with what they now hold, all or those that are `wanted`.
+        """Yield `records` with their current row counts and validators; only those in `wanted` if it is given.
 
-        A page that holds too many rows keeps the lower part; the others get new numbers.
+        A page with too many rows keeps the first of them; new pages take the rest.
         """
         for page in make_plan(self.section, records).pages:
             if wanted is not None and not any(page.record is record for record in wanted):
@@ -208,23 +208,23 @@ class _Planner:
             found = self._measure(page)
             starts = list(self._boundaries(page)) if (found.rows or 0) > self.section.rows_limit else []
             if not starts:
-                yield self._noted(page.record, found)
+                yield self._updated(page.record, found)
                 continue
             records = [page.record, *map(self._new, starts)]
             for record, start, end in zip(records, [page.start, *starts], [*starts, page.end], strict=True):
-                yield self._noted(record, self._measure(Page(record=record, start=start, end=end)))
+                yield self._updated(record, self._measure(Page(record=record, start=start, end=end)))
 
     def _measure(self, page: Page) -> Measure:
         return measure(self.section, page.rows(self.section), self.now)
 
-    def _noted(self, record: SitemapPage, found: Measure) -> SitemapPage:
-        """Return `record` with what was found; ``changed_at`` moves if that differs from the last time."""
+    def _updated(self, record: SitemapPage, found: Measure) -> SitemapPage:
+        """Return `record` with the values found; ``changed_at`` moves if they differ from the last ones."""
         differs = bool(record.validator) and record.validator != found.validator
         known = record.changed_at
         record.changed_at = _newest(known, found.newest, self.now if differs else None)
-        # A date that lay in the future is shown once it has come.
+        # A date that was in the future is shown once it has come.
         if differs or record.changed_at != known:
-            # Unknown until the next rendering, which would otherwise report the same change once more.
+            # Unknown until the next rendering, which would otherwise report the same change again.
             record.digest, record.urls, record.bytes = "", None, None
         if record.recipe != self.section.recipe:
             record.urls = None
@@ -234,11 +234,11 @@ class _Planner:
     def _split(
         self, records: list[SitemapPage], number: int, at: KeyValue
     ) -> tuple[list[SitemapPage], list[SitemapPage]]:
-        """Return the records with page `number` cut at a row of it, and the two halves."""
+        """Return the records after page `number` is split at the row `at`, and the two halves."""
         is_row = Q(**dict(zip(self.section.key.names, at, strict=True)))
         stored = self.section.key.dump(at)
         for index, page in enumerate(make_plan(self.section, records).pages):
-            # The database says whether the key still lies on the page: another process may have split it already.
+            # Another process may have split the page already: the database knows whether the row is still on it.
             if (
                 page.number == number
                 and page.record.start != stored
@@ -249,9 +249,9 @@ class _Planner:
         return records, []
 
     def _boundaries(self, page: Page) -> Iterator[KeyValue]:
-        """Yield where the rows of a page that holds too many are cut.
+        """Yield the keys at which a page with too many rows is divided.
 
-        Each boundary is counted from the one before: a small query that does not grow with the table.
+        Each is counted from the one before: a small query whose cost does not grow with the table.
         """
         limit, step = self.section.rows_limit, self.section.rows_to_fill
         names = self.section.key.names
@@ -260,7 +260,7 @@ class _Planner:
         last: KeyValue | None = None
         for count in itertools.count(1):
             at = _nth(rest, step)
-            # The last two pages are one where that fits the limit.
+            # The last two pages are joined if their rows fit the limit.
             if last is not None and (at is not None or _nth(before, limit) is not None):
                 if count > MAX_URLS:
                     raise self._too_many()
@@ -271,8 +271,8 @@ class _Planner:
 
     def _too_many(self) -> TooManyPages:
         return TooManyPages(
-            f"The sitemap {self.section.label!r} needs more than {MAX_URLS:,} pages, more than an index may list. "
-            "Raise its `limit`, or divide its rows between several sections and sites."
+            f"The sitemap {self.section.label!r} needs more than {MAX_URLS:,} pages, the most that an index may list. "
+            "Raise its `limit`, or divide its rows among several sections or sites."
         )
 
     def _new(self, start: KeyValue | None) -> SitemapPage:
@@ -291,10 +291,10 @@ class _Planner:
         return records
 
     def _renew_positions(self) -> list[SitemapPage]:
-        # A position has no history: a number that comes back is the same page again.
+        # A number that comes back is the same page again: it is only a position.
         paginator = self.section.sitemap.paginator if self.section.makes_its_urls else None
         known = {record.number: record for record in numbered(self.section, self.using)}
-        # Without any page the first one stays, empty, to hold the lock and the time of the check.
+        # An empty section keeps its first page, to hold the lock and the time of the check.
         sizes: list[int | None] = [None] * paginator.num_pages if paginator else list(self._sizes())
         sizes = sizes or [0]
         if len(sizes) > MAX_URLS:
@@ -305,7 +305,7 @@ class _Planner:
             record.number = record.rank = number
             record.start, record.start_digest = None, _digest(["position", number])
             record.layout, record.retired_at = self.section.layout, None
-            kept.append(self._noted(record, Measure(rows=rows, validator=f"rows={rows}", newest=None)))
+            kept.append(self._updated(record, Measure(rows=rows, validator=f"rows={rows}", newest=None)))
         self.retired += [record for record in known.values() if not record.is_retired]
         kept[0].checked_at = self.now
         return kept
@@ -329,39 +329,39 @@ def _digest(start: Any) -> str:
 
 
 def _make_lock(section: Section) -> None:
-    """Make sure that there is a row to lock: the one of the first number.
+    """Make sure that the row to lock exists: the record of page number 1.
 
-    Before the transaction that uses it: on MariaDB a refused insert keeps a lock, and two of them a deadlock.
+    Done before the transaction that locks it: on MariaDB a refused insert keeps a lock, and two of them a deadlock.
     """
     using = router.db_for_write(SitemapPage)
     if numbered(section, using).filter(number=1).exists():
         return
     with suppress(IntegrityError), transaction.atomic(using=using):
-        # Without a layout the record is only the lock, until the first cut makes it the first page.
+        # Without a layout the record is only a lock, until the first plan makes it the first page.
         lock = SitemapPage(site=section.site.id, label=section.label, number=1, start_digest=_digest(None))
         lock.save(using=using)
 
 
 def _lock(section: Section) -> None:
-    """Hold the section until the end of the transaction, by the row of its first number, which always stays.
+    """Lock the section until the end of the transaction, by the record of page number 1, which is never deleted.
 
-    An UPDATE, because that locks on every database, SQLite included.
+    It is an UPDATE because that locks on every database, including SQLite.
     """
     numbered(section, router.db_for_write(SitemapPage)).filter(number=1).update(number=F("number"))
 
 
-def _state(record: SitemapPage) -> dict[str, Any]:
+def _values(record: SitemapPage) -> dict[str, Any]:
     return {field.attname: getattr(record, field.attname) for field in record._meta.concrete_fields}
 
 
 def _newest(*moments: datetime | None) -> datetime | None:
-    """Return the latest moment as a DateTimeField keeps it, naive without ``USE_TZ``."""
+    """Return the latest moment as a DateTimeField stores it: naive without ``USE_TZ``."""
     zone = timezone.get_default_timezone()
     found = dates.newest(moments, tz=zone)
     return found if found is None or settings.USE_TZ else timezone.make_naive(found, zone)
 
 
 def _at_least(moment: datetime) -> Coalesce:
-    # In the database: what another process has written meanwhile may be later.
+    # Compared by the database: another process may have written a later moment in the meantime.
     value = Value(moment, output_field=DateTimeField())
     return Coalesce(Greatest("changed_at", value), value)

@@ -1,4 +1,4 @@
-"""Tell the scheme and host of a site: from the settings, else the Sites framework, else the request."""
+"""Find the sites and where each is served: by the settings, else the Sites framework, else the request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sitemaps_plus.protocol.names import index_file, site_directory
 _SETTING = 'SITEMAPS_PLUS["ORIGIN"]'
 
 NO_SITE = 0
-"""Id of the only site where the Sites framework is not installed and ORIGIN is one string."""
+"""Id of the only site of a project without the Sites framework, with one ORIGIN."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,19 +28,19 @@ class SiteOrigin:
     """One site and where it is served."""
 
     id: int
-    """Id in the Sites framework or in ORIGIN, 0 without."""
+    """Its id in the Sites framework or in ORIGIN; 0 without either."""
 
     origin: Origin
 
     is_configured: bool = True
-    """False where only the request names the host, which a client can forge."""
+    """False if only the request names the host, which a client can forge."""
 
     model: Any = None
-    """The ``Site`` object, where the Sites framework is installed."""
+    """The ``Site`` object of the Sites framework, if it is installed."""
 
     @property
     def domain(self) -> str:
-        """Host, with a port where it is not the scheme's own."""
+        """The host, with the port unless it is the default of the scheme."""
         return str(self.origin).partition("://")[2]
 
     @property
@@ -50,7 +50,7 @@ class SiteOrigin:
 
     @property
     def name(self) -> str:
-        """The domain; ``Site`` objects have this too."""
+        """The domain; ``Site`` objects have this attribute, too."""
         return self.domain
 
     @property
@@ -63,13 +63,13 @@ class SiteOrigin:
 
 
 def get_site(request: HttpRequest | None = None) -> SiteOrigin:
-    """Return the site of a request, or the one of ``SITE_ID``; raise NoOrigin where nothing tells it."""
+    """Return the site of a request, or that of ``SITE_ID``; raise NoOrigin if nothing names its host."""
     model = _current_model(request)
     try:
         given = _configured(model.pk if model else getattr(settings, "SITE_ID", None))
     except NoOrigin as error:
         if request and apps.is_installed("django.contrib.sites") and not getattr(settings, "SITE_ID", None):
-            # Only the host of the request says which site is meant.
+            # Only the host of the request names the site.
             raise UnknownHost(f"There is no site for {request.META.get('HTTP_HOST', 'this host')[:100]!r}.") from error
         raise
     if given is not None:
@@ -80,7 +80,7 @@ def get_site(request: HttpRequest | None = None) -> SiteOrigin:
         return SiteOrigin(id=model.pk, origin=parse_origin(f"{scheme}://{model.domain}", "Site.domain"), model=model)
     if request is None:
         raise NoOrigin(
-            "The scheme and host of the site are not known. Set SITEMAPS_PLUS = "
+            "The scheme and host of the site are unknown. Set SITEMAPS_PLUS = "
             '{"ORIGIN": "https://example.com"}, or install django.contrib.sites and add a Site.'
         )
     try:
@@ -91,9 +91,9 @@ def get_site(request: HttpRequest | None = None) -> SiteOrigin:
 
 
 def get_sites(unusable: Callable[[NoOrigin], None] | None = None) -> Iterator[SiteOrigin]:
-    """Yield every site that a build makes files for; raise NoOrigin where there is none.
+    """Yield every site that a build writes files for; raise NoOrigin if there is none.
 
-    A ``Site`` whose domain is none is handed to `unusable`; without that the error goes on.
+    `unusable` is called with the error of a ``Site`` whose domain is invalid; without it the error is raised.
     """
     given = get_settings().ORIGIN
     models = _models()
@@ -124,7 +124,7 @@ def _configured(site_id: int | None) -> tuple[int, Origin] | None:
         site_id = next(iter(given))
     if site_id is None:
         raise NoOrigin(
-            f"{_SETTING} names the sites {list(given)}, and nothing tells which of them this is. Set SITE_ID."
+            f"{_SETTING} names the sites {list(given)}, and SITE_ID does not say which of them this is. Set SITE_ID."
         )
     if site_id not in given:
         raise NoOrigin(
@@ -146,7 +146,7 @@ def _current_model(request: HttpRequest | None) -> Any:
     except (OperationalError, InterfaceError):
         if get_settings().ORIGIN is None:
             raise
-        # The settings know where the site is, and what is kept of it can be served.
+        # ORIGIN names the site, and cached pages can be served without the database.
         return None
     except site_class.DoesNotExist as error:
         if get_settings().ORIGIN is not None:
@@ -165,7 +165,7 @@ def _models() -> dict[int, Any]:
 
 
 def parse_origin(text: str, where: str) -> Origin:
-    """Return the origin that `text` names; raise NoOrigin, which says `where` the text stands, if it is none."""
+    """Return the origin in `text`; raise NoOrigin if there is none, with the setting or field `where` it was found."""
     try:
         return Origin.parse(text)
     except (InvalidEntry, TypeError) as error:
@@ -182,28 +182,28 @@ def directory() -> str:
 
 
 def chosen_sites(names: Sequence[str], unusable: Callable[[NoOrigin], None]) -> list[SiteOrigin]:
-    """Return the sites of those names, ids or domains; all without any.
+    """Return the sites with these ids or domains; all sites if `names` is empty.
 
-    A site without a usable domain of its own is handed to `unusable` where all are wanted. Raises NoOrigin where there
-    is no site, or none of a name.
+    Then `unusable` is called with the error of each site that has no usable domain of its own. Raises NoOrigin if there
+    is no site, or no site of a given name.
     """
     errors: list[NoOrigin] = []
     sites: dict[str, SiteOrigin] = {}
     for site in get_sites(errors.append):
-        # Their files lie in a directory that has the name of the host.
+        # The directory of the files has the name of the host.
         other = sites.setdefault(site_directory(site.domain), site)
         if other is not site:
             errors.append(
                 NoOrigin(
-                    f"The sites {other.id} and {site.id} have the same host, {site.domain}, and would replace each "
-                    f"other's files: the site {site.id} is not built. Give each a domain of its own."
+                    f"The sites {other.id} and {site.id} have the same host, {site.domain}, and would overwrite each "
+                    f"other's files: site {site.id} is not built. Give each a domain of its own."
                 )
             )
     known = {name: site for site in sites.values() for name in (str(site.id), site.domain)}
     if missing := [name for name in names if name not in known]:
-        there = ", ".join(f"{site.id} ({site.domain})" for site in sites.values())
+        available = ", ".join(f"{site.id} ({site.domain})" for site in sites.values())
         others = "".join(f" {error}" for error in errors)
-        raise NoOrigin(f"There is no site {missing[0]!r}. Name one of these by its id or its domain: {there}.{others}")
+        raise NoOrigin(f"There is no site {missing[0]!r}. Name one by its id or its domain: {available}.{others}")
     if not names:
         for error in errors:
             unusable(error)

@@ -1,4 +1,4 @@
-"""Tell without rendering whether the rows of a page changed: one aggregate over one range of the key."""
+"""Detect changed rows without rendering: one aggregate over the key range of a page."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _PRIME = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What one query tells about the rows of a page."""
+    """The facts about the rows of a page that one query returns."""
 
     rows: int | None
-    """None where only rendering would tell."""
+    """None where only rendering can count them."""
     validator: str
-    """Equal for equal rows: count, exact sum and maximum of ``changed``, sum of integer keys."""
+    """Equal as long as the rows are: count, exact sum and maximum of ``changed``, sum of integer keys."""
     newest: datetime | None
-    """The newest lastmod that is not in the future, where the database knows it."""
+    """The newest lastmod that is not in the future; None where the database cannot compute it."""
 
 
 def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
-    """Return count, validator and newest lastmod of `rows`, in one query; in two if a date lies in the future."""
+    """Return count, validator and newest lastmod of `rows`: one query, or two if a date is in the future."""
     aggregates: dict[str, Any] = {"rows": Count("*")}
     columns: dict[str, Any] = {}
     for index, name in enumerate(section.key.summable):
@@ -46,7 +46,7 @@ def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
         elif isinstance(kind, IntegerField):
             aggregates["moments"] = _ExactSum(f"{_PREFIX}changed")
     if rows.query.distinct and not rows.query.group_by:
-        # Else every column would be compared.
+        # DISTINCT would compare every column.
         rows = rows.values(*section.key.names)
     past: dict[str, Any] = {}
     kind = None if section.newest is None else _output_field(rows, section.newest)
@@ -59,7 +59,7 @@ def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
     found = rows.aggregate(**aggregates, **({} if is_same else past))
     newest = found.pop("newest", None)
     if past and is_same:
-        # The latest of all, unless it lies in the future: one maximum does for both.
+        # The maximum of all dates is the newest, unless it is in the future.
         latest = found["latest"]
         newest = latest if latest is None or moment(latest) <= moment(last) else rows.aggregate(**past)["newest"]
     return Measure(
@@ -81,7 +81,10 @@ def fingerprint_of(section: Section) -> str:
 
 
 def longest(name: str) -> float:
-    """Return the seconds after which a page is rendered anew whatever its validator says: not all at once."""
+    """Return the seconds after which a page is rendered again whatever its validator says.
+
+    It differs with `name`, so that not all pages become due at once.
+    """
     spread = int.from_bytes(hashlib.sha256(name.encode()).digest()[:2], "big") / 65_536
     return get_settings().MAX_AGE * (0.8 + 0.2 * spread)
 
@@ -96,7 +99,7 @@ def _text(value: Any) -> str:
 
 
 def _short(validator: str) -> str:
-    # A `changed` may be a text of any length.
+    # The maximum of `changed` may be a text of any length.
     is_long = len(validator) > _MAX_LENGTH
     return hashlib.sha256(validator.encode()).hexdigest() if is_long else validator
 
@@ -106,14 +109,14 @@ def _output_field(rows: QuerySet[Any], expression: Any) -> Any:
 
 
 class _ExactSum(Aggregate):
-    """The sum of an integer column as text, without overflow; on SQLite of what a division by a prime leaves."""
+    """The exact sum of an integer column as text; on SQLite the sum of remainders, which cannot overflow."""
 
     template = "SUM(%(expressions)s)"
     output_field = TextField()
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        # SQLite adds up in 64 bits and raises on overflow: remainders stay far below, whatever the number of rows. Of a
-        # prime, so that values which differ in their upper bits only, as of several tenants, are told apart.
+        # SQLite sums in 64 bits and raises on overflow; a sum of remainders stays far below. The divisor is a prime, so
+        # that values which only differ in their upper bits, such as ids of several tenants, have different remainders.
         sql, params = compiler.compile(self.source_expressions[0])
         return f"CAST(SUM({sql} %% {_PRIME}) AS TEXT)", params
 
@@ -131,7 +134,7 @@ class _ExactMoments(Aggregate):
     output_field = TextField()
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        # Dates are text there: the seconds since 1970, and apart from them their parts, which a float adds up exactly.
+        # SQLite stores dates as text. Seconds and fractions are added separately: a float sums the fractions exactly.
         sql, params = compiler.compile(self.source_expressions[0])
         has_epoch = connection.Database.sqlite_version_info >= (3, 38)
         seconds = f"unixepoch({sql})" if has_epoch else f"CAST(strftime('%%s', {sql}) AS INTEGER)"

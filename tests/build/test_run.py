@@ -393,7 +393,7 @@ def test_of_two_sites_with_one_host_only_the_first_is_built(folder: Path, settin
 
     assert [section.site for section in result.sections] == ["example.com"]
     assert result.errors == [
-        "NoOrigin: The sites 1 and 2 have the same host, example.com, and would replace each other's files: the site 2 "
+        "NoOrigin: The sites 1 and 2 have the same host, example.com, and would overwrite each other's files: site 2 "
         "is not built. Give each a domain of its own."
     ]
 

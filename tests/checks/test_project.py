@@ -339,8 +339,8 @@ def test_e007_shares_up_to_the_whole_are_allowed(fill):
 @pytest.mark.parametrize(
     ("model", "key", "problem", "remedy"),
     [
-        (Product, "nothing", "has no such field", "Name a column of Product"),
-        (Product, "tags", "is no column", "Name a column of Product"),
+        (Product, "nothing", "has no field of this name", "Name a column of Product"),
+        (Product, "tags", "is not a column", "Name a column of Product"),
         (Product, 5, "Rows", "Name a column of Product"),
         (Product, "name", "'name' is not unique", "Add a UniqueConstraint to Product"),
         (Seat, ("hall",), "('hall',) is not unique", "Add a UniqueConstraint to Seat"),

@@ -57,7 +57,11 @@ def test_columns_of_numbers_can_be_added_up(model, names, summable):
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("colour", "Product has no such field"), ("tags", "Product.tags is no column"), ("notes", "is no column")],
+    [
+        ("colour", "Product has no field of this name"),
+        ("tags", "Product.tags is not a column"),
+        ("notes", "is not a column"),
+    ],
 )
 def test_a_key_that_is_no_column_is_an_error(name, reason):
     with pytest.raises(InvalidSitemap, match=reason):

@@ -863,7 +863,7 @@ def test_where_the_database_refuses_writes_the_plan_is_made_in_memory(caplog):
         assert (numbers(plan), sizes(plan)) == ([1, 2, 3], [9, 9, 7])
         assert len(locs(render_page(section, 3))) == 7
     assert SitemapPage.objects.exclude(layout="").count() == 0
-    assert "the plan of pages cannot be stored" in caplog.text
+    assert "the plan of its pages cannot be stored" in caplog.text
 
     refresh(section)
     ProductFactory.bulk(5)

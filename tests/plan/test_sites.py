@@ -94,7 +94,7 @@ def test_a_mapping_is_read_by_site_id(without_sites, settings):
 def test_a_mapping_that_does_not_tell_the_site_is_an_error(without_sites, settings):
     settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://first.example", 2: "https://second.example"}}
 
-    with pytest.raises(NoOrigin, match=r"names the sites \[1, 2\], and nothing tells which .* Set SITE_ID"):
+    with pytest.raises(NoOrigin, match=r"names the sites \[1, 2\], and SITE_ID does not say which .* Set SITE_ID"):
         get_site()
 
 

@@ -1,4 +1,4 @@
-"""Tell whether a method only hands out a date column, so that the database can look at all of them."""
+"""Find out whether a method only returns a date field, so that the database can aggregate it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from django.db.models import DateField
 
 
 def plain_column(sitemap: Any, name: str, model: Any) -> str | None:
-    """Return the date field whose value a method hook hands out as it is (``return item.updated_at``), or None.
+    """Return the date field that a method hook returns unchanged (``return item.updated_at``), or None.
 
-    The method is called with two probes in place of objects, one filled and one empty: what does more than read one
-    attribute, or has another value for one that is empty, betrays itself.
+    The method is called with two probes in place of objects, one with a value and one without. A probe notices
+    everything except reading and returning a single attribute.
     """
     method, filled, empty = getattr(sitemap, name), _Probe(), _Probe(is_empty=True)
     try:
         found, nothing = method(filled), method(empty)
     except Exception:
-        # Whatever it raised: the method does more than read one attribute.
+        # A method that raises does more than read one attribute.
         return None
     if filled._seen.is_spoiled or empty._seen.is_spoiled or type(found) is not _Attribute or nothing is not None:
         return None
@@ -26,7 +26,7 @@ def plain_column(sitemap: Any, name: str, model: Any) -> str | None:
 
 
 class _Seen:
-    """What a method did with a probe; it stays spoiled when the method swallows the exception."""
+    """A record of how a method used a probe; it stays spoiled if the method catches the exception."""
 
     def __init__(self) -> None:
         self.name: str | None = None
@@ -38,7 +38,7 @@ def _spoil(self: Any, *args: object, **kwargs: object) -> Any:
     raise TypeError("The method does more than read one attribute.")
 
 
-# Everything but handing the value on: comparing, converting, calling, calculating, writing it.
+# All operations on a value: comparing, converting, calling, calculating, writing.
 _SPOILING = (
     "abs", "add", "and", "bool", "bytes", "call", "complex", "contains", "copy", "deepcopy", "delattr", "delitem",
     "enter", "eq", "float", "floordiv", "format", "fspath", "ge", "getitem", "gt", "hash", "index", "int", "invert",
@@ -49,7 +49,7 @@ _SPOILING = (
 
 
 class _Attribute:
-    """What a probe gives for an attribute; nothing can be done with it but hand it on."""
+    """The value of a probe's attribute: a method can return it, and every other operation spoils it."""
 
     _seen: _Seen
     _name: str
@@ -57,7 +57,7 @@ class _Attribute:
     def __init__(self, seen: _Seen, name: str) -> None:
         vars(self).update(_seen=seen, _name=name)
 
-    # isinstance() asks for it.
+    # isinstance() reads it.
     __class__ = property(_spoil)
 
     def __getattr__(self, name: str) -> Any:
@@ -65,7 +65,7 @@ class _Attribute:
 
 
 class _Probe:
-    """Stands for an object of which only one attribute is read."""
+    """A stand-in for an object, of which only one attribute may be read."""
 
     _seen: _Seen
     _is_empty: bool

@@ -1,7 +1,6 @@
-"""Turn the hooks of a Sitemap class into columns for the database and one getter each.
+"""Turn the hooks of a Sitemap class into columns for the database and a getter for each hook.
 
-An attribute is a constant. An ORM expression is computed by the database for each row. A method is called with each
-object.
+An attribute is a constant. The database computes an ORM expression for each row. A method is called with each object.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from sitemaps_plus.values.extensions import EXTENSIONS
 from sitemaps_plus.values.fields import Declared, Expression
 
 HOOKS = ("location", "lastmod", "changefreq", "priority")
-"""The hooks whose values are shown."""
+"""The hooks that become elements of every ``<url>``."""
 
 LANGUAGE_HOOKS = ("languages", "x_default")
-"""The hooks that say which languages a row has, and which address is for all others."""
+"""The hooks for the languages of a row and for its URL in all other languages."""
 
 Kind = Literal["missing", "constant", "expression", "declared", "method"]
 Values = Sequence[Any]
 Getter = Callable[[Values, Any], Any]
-"""Called with the values of a row's columns and, on the object path, the object."""
+"""A function of the values of a row's columns and, on the object path, the object."""
 
 
 class Member(NamedTuple):
-    """One row of a cluster of rows that say the same in several languages."""
+    """One row of a cluster: rows with the same content in several languages."""
 
     cluster: Any
     row: Any
@@ -43,11 +42,11 @@ class Member(NamedTuple):
     language: str
     loc: str
     x_default: Any
-    """What the hook of that name gives for the row."""
+    """The value of the hook `x_default` for the row."""
 
 
 class Reader(Protocol):
-    """What the loader of a column may ask of the section whose rows are read."""
+    """The section whose rows are read, as the loader of a column sees it."""
 
     @property
     def rows(self) -> QuerySet[Any]:
@@ -58,22 +57,22 @@ class Reader(Protocol):
         """The languages that its rows may have."""
 
     def members(self, clusters: Iterable[Any]) -> Iterable[Member]:
-        """Yield the rows of `clusters` that have an address, in the order of the key."""
+        """Yield the rows of `clusters` that have a URL, in the order of the key."""
 
 
 Loader = Callable[[Sequence[Any], Reader], Sequence[Any]]
-"""Called with the values of a column in some rows; returns what the hooks see in their place."""
+"""A function from the values of a column in some rows to the values that the hooks get in their place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """An expression, and what is to be known of its values."""
+    """An expression with the language it is for, or the loader of its values."""
 
     expression: Any
     language: str | None = None
-    """The only language in which it is needed."""
+    """The only language that needs it."""
     load: Loader | None = None
-    """Turns the values of many rows into what the hooks see."""
+    """Replaces the values of many rows by what the hooks get."""
 
     def resolve_expression(self, *args: Any, **kwargs: Any) -> Any:
         """Return the expression bound to a query."""
@@ -82,7 +81,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """Several declared values of one hook; a broken one comes as the error that it raised."""
+    """The declared values of one hook; an invalid one is replaced by the error that it raised."""
 
     values: tuple[Declared, ...]
 
@@ -118,7 +117,7 @@ def depends_on_language(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """One part of an entry, as a class declares it."""
+    """One part of an entry, as the class declares it."""
 
     name: str
     kind: Kind
@@ -126,10 +125,10 @@ class Hook:
     columns: Mapping[str, Any] = field(default_factory=dict)
     """The expressions to select, by private alias."""
     aliases: Sequence[str] = ()
-    """The aliases of all its expressions; one that the section does not need is not among `columns`."""
+    """The aliases of all its expressions; `columns` lacks those that the section does not need."""
 
     def getter(self, position: Mapping[str, int]) -> Getter:
-        """Return the function that gives this part for one row, under the language now active."""
+        """Return the function that computes this part for one row, in the active language."""
         if self.kind == "method":
             return lambda values, item: self.value(item)
         if self.kind == "expression":
@@ -160,76 +159,76 @@ class Hooks:
     x_default: Hook
     changed: Hook
     decided_by: str | None = None
-    """The hook that is a method, and so needs the object; None on the row path."""
+    """The first hook that is a method, and so needs objects; None on the row path."""
 
     @property
     def path(self) -> Literal["row", "object"]:
-        """Whether rows come as plain values or as objects."""
+        """Whether rows are read as plain values or as objects."""
         return "row" if self.decided_by is None else "object"
 
     @property
     def shown(self) -> tuple[Hook, ...]:
-        """The hooks whose values are in an entry."""
+        """The hooks that become parts of an entry."""
         return (self.location, self.lastmod, self.changefreq, self.priority, *self.media)
 
     @property
     def media(self) -> tuple[Hook, ...]:
-        """The hooks among them that give values with tags of their own, as far as the class has them."""
+        """Those that the class has of the hooks for links, images, videos and news."""
         hooks = (self.hreflang, self.images, self.videos, self.news)
         return tuple(hook for hook in hooks if hook.kind != "missing")
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The expressions of all hooks that make an entry, by private alias."""
+        """The expressions of all hooks of an entry, by private alias."""
         hooks = (*self.shown, self.languages, self.x_default)
         return {alias: expression for hook in hooks for alias, expression in hook.columns.items()}
 
     @property
     def siblings(self) -> tuple[str, ...]:
-        """The aliases of cluster, row and language where rows are translations of each other, else nothing."""
+        """The aliases of cluster, row and language if rows are translations of each other; else empty."""
         if self.hreflang.kind != "declared":
             return ()
         names = dict(zip(self.hreflang.value.expressions(), self.hreflang.aliases, strict=True))
-        of = next((str(at) for at, value in enumerate(self.hreflang.value.values) if _links(value)), None)
-        return () if of is None else tuple(names[f"{of}.{part}"] for part in ("cluster", "row", "language"))
+        index = next((str(at) for at, value in enumerate(self.hreflang.value.values) if _links(value)), None)
+        return () if index is None else tuple(names[f"{index}.{part}"] for part in ("cluster", "row", "language"))
 
 
 def read_hooks(sitemap: Any) -> Hooks:
-    """Return the hooks of a Sitemap instance; raise InvalidSitemap for one that cannot work."""
+    """Return the hooks of a Sitemap instance; raise InvalidSitemap if one cannot work."""
     found = {name: read_hook(sitemap, name) for name in (*HOOKS, *EXTENSIONS, *LANGUAGE_HOOKS, "changed")}
     if found["changed"].kind in ("constant", "method", "declared"):
         given = found["changed"].value
         column = given if isinstance(given, str) else "updated_at"
         raise InvalidSitemap(
             f"{name_of(sitemap)}.changed must be an ORM expression such as F({column!r}): "
-            "the database looks for changes by it."
+            "the database uses it to find changes."
         )
     hooks = Hooks(**found, decided_by=None)
     if hooks.siblings and sitemap.i18n:
         raise InvalidSitemap(
-            f"{name_of(sitemap)}.hreflang links rows that have one language each, but i18n = True gives "
-            "every row all languages. Take one of the two away."
+            f"{name_of(sitemap)}.hreflang links rows with one language each, but i18n = True gives "
+            "every row all languages. Remove one of the two."
         )
     return replace(hooks, decided_by=_decided_by(sitemap, hooks))
 
 
 def _decided_by(sitemap: Any, hooks: Hooks) -> str | None:
-    """Return the first hook that needs the object."""
+    """Return the name of the first hook that needs objects."""
     used = list(hooks.shown)
     if sitemap.i18n or hooks.siblings:
         used.append(hooks.x_default)
     if sitemap.i18n:
         used.append(hooks.languages)
     methods = [hook.name for hook in used if hook.kind == "method"]
-    if sitemap.i18n and asks_each_item(sitemap):
+    if sitemap.i18n and overrides_languages(sitemap):
         methods.append("get_languages_for_item")
     return methods[0] if methods else None
 
 
 def read_hook(sitemap: Any, name: str) -> Hook:
-    """Return one hook of a Sitemap instance, or of a class as far as that can tell."""
+    """Return one hook of a Sitemap instance, or of a class as far as it is known without an instance."""
     value = getattr(sitemap, name, None)
-    # What a property gives only an instance can tell.
+    # Only an instance has the value of a property.
     if value is None or isinstance(value, property | cached_property):
         return Hook(name=name, kind="missing")
     if isinstance(value, type):
@@ -261,7 +260,7 @@ def _several(sitemap: Any, name: str, value: Any) -> Several:
 
 
 def _may_be(name: str, given: Any) -> bool:
-    """Return whether a declared value can give the values of the hook `name`."""
+    """Return whether the hook `name` can take what a declared value gives."""
     if isinstance(given, Value):
         return isinstance(given, EXTENSIONS[name].kind)
     match getattr(given, "gives", "value"):
@@ -278,19 +277,19 @@ def _links(value: Any) -> bool:
 
 
 def _alias(name: str, index: int) -> str:
-    # Numbered: the names of parts may hold "__", which would read as a lookup.
+    # Numbered: names may contain "__", which Django would read as a lookup.
     return f"_sitemap_{name}_{index}"
 
 
 def _is_needed(column: Any, sitemap: Any) -> bool:
-    """Return whether the section has the language that a column is for."""
+    """Return whether the section has the language of a column."""
     if not isinstance(column, Column) or column.language is None or isinstance(sitemap, type):
         return True
     return any(same_language(column.language, code) for code in languages_of(sitemap))
 
 
 def languages_of(sitemap: Any) -> Sequence[str]:
-    """Return the languages that the rows of a Sitemap instance may have; its own, or those of the project."""
+    """Return the languages that rows of a Sitemap instance may have: its own, or those of the project."""
     if not sitemap.i18n:
         return (settings.LANGUAGE_CODE,)
     if is_constant(sitemap.languages):
@@ -299,24 +298,24 @@ def languages_of(sitemap: Any) -> Sequence[str]:
 
 
 def has_languages_per_item(sitemap: Any) -> bool:
-    """Return whether each row says which languages it has."""
-    return asks_each_item(sitemap) or not is_constant(getattr(sitemap, "languages", None))
+    """Return whether each row has languages of its own."""
+    return overrides_languages(sitemap) or not is_constant(getattr(sitemap, "languages", None))
 
 
-def asks_each_item(sitemap: Any) -> bool:
-    """Return whether the class overrides ``get_languages_for_item``, which then needs the object."""
+def overrides_languages(sitemap: Any) -> bool:
+    """Return whether the class overrides ``get_languages_for_item``, which then is called with each object."""
     cls = class_of(sitemap)
     shipped = (contrib.Sitemap.get_languages_for_item, getattr(cls, "_shipped_get_languages_for_item", None))
     return cls.get_languages_for_item not in shipped
 
 
 def class_of(sitemap: Any) -> Any:
-    """Return the class of a sitemap, which may be a class or an instance."""
+    """Return the class of a registered class or instance."""
     return sitemap if isinstance(sitemap, type) else type(sitemap)
 
 
 def name_of(sitemap: Any) -> str:
-    """Return the name of its class, for messages."""
+    """Return the name of the class of a registered class or instance."""
     return str(class_of(sitemap).__name__)
 
 

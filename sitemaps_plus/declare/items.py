@@ -1,4 +1,4 @@
-"""Turn what a Sitemap's ``items()`` returns into counts, slices and the dicts that Django's ``get_urls()`` gives."""
+"""Turn the items of a Sitemap into counts, slices and the dicts that Django's ``get_urls()`` returns."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NEWEST = "_sitemap_newest"
 
 
 class Pairs(Sequence[tuple[Any, str]]):
-    """The (item, language) pairs of a sitemap, made when they are asked for.
+    """The (item, language) pairs of a sitemap, made when they are needed.
 
-    With the same languages for every item a slice reads just its own items; with ``get_languages_for_item``
-    overridden the items before it are read too, one after the other.
+    If every item has the same languages, a slice only reads its own items. If ``get_languages_for_item`` is overridden,
+    it also reads all items before them.
     """
 
     ordered = True
@@ -50,7 +50,7 @@ class Pairs(Sequence[tuple[Any, str]]):
 
     @property
     def is_counted_out(self) -> bool:
-        """Whether a slice reads all items before it, too."""
+        """Whether a slice also reads all items before it."""
         return self._languages is None
 
     def __getitem__(self, index: Any) -> Any:
@@ -67,30 +67,30 @@ class Pairs(Sequence[tuple[Any, str]]):
         return pairs[start - first * size : None if stop is None else stop - first * size]
 
     def items(self, start: int, stop: int) -> Sequence[Any]:
-        """Return items without their languages, those from `start` up to, not including, `stop`."""
+        """Return the items from `start` up to, not including, `stop`, without languages."""
         return list(self._all[start:stop])
 
     def _stream(self, start: int) -> Iterator[tuple[Any, str]]:
-        """Yield all pairs; what is wrong with an item is told where a slice from `start` on would have it."""
+        """Yield all pairs; report the errors of items from `start` on."""
         passed = 0
         for item in self._all.iterator(chunk_size=2000) if isinstance(self._all, QuerySet) else self._all:
-            for code in self._languages_for(item, is_told=passed >= start):
+            for code in self._languages_for(item, is_reported=passed >= start):
                 passed += 1
                 yield item, code
 
-    def _languages_for(self, item: Any, *, is_told: bool) -> Sequence[str]:
+    def _languages_for(self, item: Any, *, is_reported: bool) -> Sequence[str]:
         try:
             return languages_in(self._sitemap.get_languages_for_item(item))
-        except Exception as error:  # user code of any kind: one bad item must not hurt the others
-            if is_told:
+        except Exception as error:  # user code of any kind: the other items must not suffer
+            if is_reported:
                 self._report.leave_out(key_of(item), "get_languages_for_item", error)
             return ()
 
 
 def lazy_items(sitemap: Any, report: Report | None = None) -> Any:
-    """Return the items as something that can be counted and sliced: (item, language) pairs where it is ``i18n``.
+    """Return the items as a sequence that can be counted and sliced; with ``i18n`` as (item, language) pairs.
 
-    `report` hears of items whose languages cannot be told.
+    Items whose languages cannot be found are added to `report`.
     """
     items = sitemap.items()
     if isinstance(items, RawQuerySet) or not hasattr(items, "__getitem__"):
@@ -100,7 +100,7 @@ def lazy_items(sitemap: Any, report: Report | None = None) -> Any:
 
 
 def with_columns(sitemap: Any, items: Any) -> Any:
-    """Return `items` with the values of expression hooks under private names, where there are any."""
+    """Return `items` with the values of expression hooks, if there are any, under private names."""
     columns = read_hooks(sitemap).columns
     if columns and not isinstance(items, QuerySet):
         (first, *_) = columns
@@ -112,7 +112,7 @@ def with_columns(sitemap: Any, items: Any) -> Any:
 
 
 def _in_order(sitemap: Any, items: Any) -> Any:
-    """Return a QuerySet without any order in the order of the key: slices of it must not overlap."""
+    """Return an unordered QuerySet in the order of the key: its slices must not overlap."""
     if not isinstance(items, QuerySet) or items.ordered or not is_plain(items):
         return items
     key = getattr(sitemap, "key", "pk")
@@ -120,14 +120,14 @@ def _in_order(sitemap: Any, items: Any) -> Any:
 
 
 def is_plain(rows: QuerySet[Any]) -> bool:
-    """Return whether the rows are objects of a model that can still be filtered and sorted."""
+    """Return whether the rows are objects of a model, and can be filtered and sorted."""
     query = rows.query
     is_whole = not (query.is_sliced or query.combinator or query.distinct_fields)
     return is_whole and rows._fields is None  # type: ignore[attr-defined]
 
 
 def newest_of_all(lastmods: Iterable[date | datetime | None]) -> date | datetime | None:
-    """Return the newest of `lastmods` as it was given, or None if there are none or one is missing."""
+    """Return the newest of `lastmods` unchanged; None if there are none, or if one is missing."""
     newest, latest = None, None
     for lastmod in lastmods:
         if lastmod is None:
@@ -143,42 +143,42 @@ def _length(items: Any) -> int:
 
 
 def row_of(sitemap: Any, item: Any) -> Any:
-    """Return the item of an (item, language) pair, or the item itself where there are no languages."""
+    """Return the item of an (item, language) pair; without ``i18n`` the item itself."""
     return item[0] if sitemap.i18n else item
 
 
 def key_of(item: Any) -> object:
-    """Return what names an item in messages: its primary key, or what it looks like."""
+    """Return the name of an item in messages: its primary key, or a short text."""
     key = getattr(item, "pk", None)
     return shown(item) if key is None else key
 
 
 def url_infos(sitemap: Any, page: Any, base: str, *, report: Report, paginator: Any = None) -> Iterator[dict[str, Any]]:
-    """Yield what Django's ``get_urls()`` gives: one dict for each URL of a page.
+    """Yield the dicts that Django's ``get_urls()`` returns, one for each URL of a page.
 
-    An item whose location raises is left out, another part that raises is dropped; `report` hears of both.
+    An item whose location raises is left out, any other part that raises is dropped; both are added to `report`.
     """
     siblings, known, addresses = read_hooks(sitemap).siblings, None, Addresses()
     items = list((paginator or sitemap.paginator).page(page).object_list)
     load_objects(sitemap, list({id(row): row for row in (row_of(sitemap, item) for item in items)}.values()), base)
     for item in items:
         row = row_of(sitemap, item)
-        # The languages of an item follow each other: each address is made once.
+        # All languages of an item follow each other, so that each address is made once.
         if not sitemap.i18n or row is not known:
             known, addresses = row, Addresses()
         locate = partial(_locate, sitemap, base, item)
         language = item[1] if sitemap.i18n else ""
         try:
-            with _spoken(own_language(getattr(row, siblings[2])) if siblings else ""):
+            with _active(own_language(getattr(row, siblings[2])) if siblings else ""):
                 location = addresses.find(language, locate)
-        except Exception as error:  # user code of any kind: one bad item must not hurt the others
+        except Exception as error:  # user code of any kind: the other items must not suffer
             report.leave_out(key_of(row), "location", error)
             continue
         lastmod, changefreq, priority = (
             _part(sitemap, item, name, report) for name in ("lastmod", "changefreq", "priority")
         )
         alternates = _alternates(sitemap, item, addresses, locate, report)
-        with _spoken(language):
+        with _active(language):
             media = {name: _part(sitemap, item, name, report) for name in EXTENSIONS if hasattr(sitemap, name)}
         yield {
             "item": item,
@@ -192,12 +192,12 @@ def url_infos(sitemap: Any, page: Any, base: str, *, report: Report, paginator: 
         }
 
 
-def _spoken(language: str) -> AbstractContextManager[None]:
+def _active(language: str) -> AbstractContextManager[None]:
     return translation.override(language) if language else nullcontext()
 
 
 def _locate(sitemap: Any, base: str, item: Any, language: str) -> str:
-    """Return the address of `item` in `language`, or in no language in particular."""
+    """Return the address of `item` in `language`; without one in the active language."""
     return absolute(base, sitemap._location(item, language) if language else sitemap._location(item))
 
 
@@ -227,7 +227,7 @@ def _alternates(
 
 
 def _is_linked(language: str) -> bool:
-    """Return whether others link to the language, so that it may link to them."""
+    """Return whether the language has an ``hreflang``: links must be mutual."""
     try:
         return hreflang_of(language) is not None
     except InvalidEntry:
@@ -235,7 +235,7 @@ def _is_linked(language: str) -> bool:
 
 
 def latest_lastmod(sitemap: Any) -> date | datetime | None:
-    """Return the newest lastmod of all items, or None if one has none or only reading every row would tell."""
+    """Return the newest lastmod of all items; None if an item has none, or if only reading every row finds it."""
     lastmod: Any = getattr(sitemap, "lastmod", None)
     is_hook = isinstance(lastmod, Expression)
     if not callable(lastmod) and not is_hook:
@@ -246,13 +246,13 @@ def latest_lastmod(sitemap: Any) -> date | datetime | None:
         return None if column is None or items.query.combinator else _newest_in(items, column)
     try:
         return newest_of_all(lastmod(item) for item in items)
-    except Exception as error:  # user code of any kind: the index can do without
+    except Exception as error:  # user code of any kind: the index works without it
         Report(name_of(sitemap)).drop("the index", "lastmod", error)
         return None
 
 
 def _newest_in(rows: QuerySet[Any], column: Any) -> Any:
-    # Counted beside it: one row without a date could be the newest.
+    # Counted as well: a row without a date could be the newest.
     dated = rows if isinstance(column, str) else rows.annotate(**{_NEWEST: column})
     name = column if isinstance(column, str) else _NEWEST
     found = dated.aggregate(newest=Max(name), rows=Count("*"), dated=Count(name))

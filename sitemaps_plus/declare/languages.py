@@ -1,4 +1,4 @@
-"""Turn what projects say of languages into codes: for ``hreflang``, for the URLs of a row, for ``x-default``."""
+"""Turn the languages of a project into codes for ``hreflang``, for the URLs of a row and for ``x-default``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BETWEEN = re.compile(r"[\s,;]+")
 
 
 def hreflang_of(language: str) -> str | None:
-    """Return the ``hreflang`` of a language of Django's, in canonical case: ``zh-hans`` gives ``zh-Hans``.
+    """Return the ``hreflang`` of a language code of Django, in canonical case: ``zh-Hans`` for ``zh-hans``.
 
-    ``SITEMAPS_PLUS["HREFLANG"]`` goes first: ``{"es-419": "es"}``; None there means that the language has none. Raises
+    ``SITEMAPS_PLUS["HREFLANG"]`` has priority: ``{"es-419": "es"}``; None there means no ``hreflang``. Raises
     InvalidEntry for a code that search engines do not know (G-HRF).
     """
     given = get_settings().HREFLANG
-    # What is no dict the check E002 tells.
+    # The check E002 reports a setting that is not a dict.
     code: Any = given.get(language, language) if isinstance(given, Mapping) else language
     if code is None:
         return None
@@ -36,23 +36,23 @@ def hreflang_of(language: str) -> str | None:
 
 
 def languages_in(given: Any) -> list[str]:
-    """Return the languages that a row names: codes in a list, or in one text with commas; each once.
+    """Return the languages of a row, each once; `given` is a list of codes, or a text of codes and commas.
 
-    Raises ValueError for what is no code of ``LANGUAGES``.
+    Raises ValueError for a value that cannot be a language code.
     """
     if given is None:
         return []
     parts: Iterable[Any] = _BETWEEN.split(given) if isinstance(given, str) else given
-    # What a table of translations holds may be empty.
+    # A column of a table of translations may be empty.
     codes = [code for code in dict.fromkeys(parts) if code not in (None, "")]
     for code in codes:
         if not (isinstance(code, str) and _CODE.fullmatch(code)):
-            raise ValueError(f"{shown(code)} is no language code; give codes of LANGUAGES.")
+            raise ValueError(f"{shown(code)} is not a language code; give codes of LANGUAGES.")
     return codes
 
 
 def known_languages(codes: Iterable[str]) -> list[str]:
-    """Return those of `codes` that ``LANGUAGES`` has, as it writes them: tables keep rows of languages given up."""
+    """Return those of `codes` that are in ``LANGUAGES``, as written there; tables may have rows of former languages."""
     known = {code_of(code): code for code, _ in settings.LANGUAGES}
     return list(dict.fromkeys(known[code_of(code)] for code in codes if code_of(code) in known))
 
@@ -63,7 +63,7 @@ def code_of(language: Any) -> str:
 
 
 def own_language(given: Any) -> str:
-    """Return the code of the only language of a row; ``LANGUAGE_CODE`` for a row that names none."""
+    """Return the language code of a row that has one language; ``LANGUAGE_CODE`` for an empty value."""
     return code_of(given) if given else settings.LANGUAGE_CODE
 
 
@@ -73,10 +73,10 @@ def same_language(one: Any, other: Any) -> bool:
 
 
 def x_default_of(given: Any, hrefs: Mapping[str, str], *, strips_prefix: bool = True) -> str | None:
-    """Return the address of ``x-default`` for a row with the addresses `hrefs` by language, or None for none.
+    """Return the URL for ``x-default`` of a row, or None; `hrefs` are the row's URLs by language.
 
-    `given` is True for the address of ``LANGUAGE_CODE``, with `strips_prefix` without its prefix, as in Django; a
-    language for the address in it; or an address.
+    `given` is the value of the hook: True for the URL in ``LANGUAGE_CODE`` (with `strips_prefix`, without the language
+    prefix, as in Django), a language code for the URL in that language, or a URL.
     """
     if given is None or given is False or given == "":
         return None
@@ -92,7 +92,7 @@ def x_default_of(given: Any, hrefs: Mapping[str, str], *, strips_prefix: bool = 
 
 
 def without_language(url: str, language: str) -> str:
-    """Return `url` without `language` as the first segment of its path (behind the script prefix)."""
+    """Return `url` without `language` as the first segment of its path (after the script prefix)."""
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     before = get_script_prefix().lstrip("/")

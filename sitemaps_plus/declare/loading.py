@@ -1,4 +1,4 @@
-"""Load the rows of other tables for many rows at once, and find the addresses of a row in all of its languages.
+"""Load related rows for many rows at once, and find the URLs of a row in all of its languages.
 
 Used for registered sections (``render/renderer.py``) and for classic ones (``declare/items.py``).
 """
@@ -27,7 +27,7 @@ C = TypeVar("C")
 def load_columns(
     loaders: Mapping[C, Loader], read: Callable[[C], Sequence[Any]], reader: Reader
 ) -> Iterator[tuple[C, Sequence[Any]]]:
-    """Yield each column with what hooks see in place of its values, which `read` returns.
+    """Yield each column with the values that hooks get in place of those that `read` returns.
 
     A relation that several columns use is loaded once.
     """
@@ -50,15 +50,15 @@ def file_url(storage: Any, name: Any) -> str | None:
 
 @dataclass(slots=True)
 class Addresses:
-    """The addresses of one row by language, and why others are missing."""
+    """The addresses of one row by language, and the errors of languages without one."""
 
     locs: dict[str, str] = field(default_factory=dict)
     errors: dict[str, Exception] = field(default_factory=dict)
     elsewhere: dict[str, Any] = field(default_factory=dict)
-    """Addresses on other hosts: another sitemap lists them, this one links to them."""
+    """Addresses on other hosts, which another sitemap lists and this one links to."""
 
     def find(self, language: str, locate: Callable[[str], str]) -> str:
-        """Return the address in `language`; `locate` makes it, or raises the reason why there is none, only once."""
+        """Return the address in `language`; `locate` is called once for each language, and may raise an error."""
         if language in self.errors:
             raise self.errors[language]
         if language not in self.locs:
@@ -78,15 +78,15 @@ class Addresses:
 
 
 def absolute(base: str, location: Any) -> str:
-    """Return `location` behind `base` unless it names a scheme of its own.
+    """Return `location` as an absolute URL: after `base`, unless it has a scheme.
 
-    Raises InvalidEntry where the two together would name another host.
+    Raises InvalidEntry for a location that would change the host.
     """
     text = "" if location is None else str(location)
     if location is None or (text and text[0] not in "/?#" and not _SCHEME.match(text)):
         raise InvalidEntry(
             "E-URL-EMPTY" if location is None else "E-URL-RELATIVE",
-            f"The location {shown(location)} is no address; give a path that begins with '/', or an absolute URL.",
+            f"The location {shown(location)} is not a URL; give a path that begins with '/', or an absolute URL.",
         )
     return text if _SCHEME.match(text) else base + text
 
@@ -95,20 +95,20 @@ def absolute(base: str, location: Any) -> str:
 
 
 def value_of(sitemap: Any, name: str, row: Any) -> Any:
-    """Return what a hook of any kind gives for one row."""
+    """Return the value of a hook of any kind for one row."""
     hook = read_hook(sitemap, name)
     position = {alias: index for index, alias in enumerate(hook.columns)}
     return hook.getter(position)([column_of(sitemap, row, *column) for column in hook.columns.items()], row)
 
 
 class _Loaded(NamedTuple):
-    """What was loaded in place of a column's value."""
+    """The loaded value of a column, which replaces that of the database."""
 
     value: Any
 
 
 def load_objects(sitemap: Any, rows: Sequence[Any], base: str = "") -> None:
-    """Replace the values of columns that stand for rows of other tables, in all of `rows` at once."""
+    """Replace the values of the columns with loaders, in all of `rows` at once."""
     columns = {
         alias: column.load
         for alias, column in read_hooks(sitemap).columns.items()
@@ -126,7 +126,7 @@ def load_objects(sitemap: Any, rows: Sequence[Any], base: str = "") -> None:
 
 
 class _ObjectReader:
-    """Reads what belongs to the objects of a page, for all of them at once."""
+    """The section of some objects, for the loaders of columns."""
 
     def __init__(self, sitemap: Any, base: str = "") -> None:
         self._sitemap = sitemap
@@ -158,12 +158,12 @@ class _ObjectReader:
         try:
             with translation.override(language):
                 return absolute(self._base, self._sitemap._location(item))
-        except Exception:  # user code of any kind: its own page says so
+        except Exception:  # user code of any kind: the page of the row reports it
             return None
 
 
 def column_of(sitemap: Any, row: Any, alias: str, expression: Any) -> Any:
-    """Return what an expression gave for a row; for a file that is its storage's URL."""
+    """Return the value of an expression for a row; for a file, its URL."""
     if isinstance(expression, Column):
         if expression.load and not isinstance(getattr(row, alias), _Loaded):
             load_objects(sitemap, [row])
@@ -184,6 +184,6 @@ def _storage(model: type[Model], expression: Any) -> Any:
     try:
         field = expression.resolve_expression(model._base_manager.all().query).output_field
     except FieldError:
-        # It names an annotation of the queryset, which is computed and so no file.
+        # It names an annotation of the queryset: a computed value is not a file.
         return None
     return field.storage if isinstance(field, FileField) else None

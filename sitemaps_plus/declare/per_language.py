@@ -1,4 +1,4 @@
-"""Read the column of the language in which a URL is made, where a table has one column for each."""
+"""Read the column of the active language from a table with one column per language."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from sitemaps_plus.values.fields import Expression, Gives
 class PerLanguage:
     """The column of each language: ``PerLanguage("slug_{}")``, which is ``slug_pt_br`` under ``pt-br``.
 
-    Other names are given one by one: ``PerLanguage({"en": "slug", "de": F("german__slug")})``. A row whose column is
-    empty has no URL in that language.
+    Give other names in a dict: ``PerLanguage({"en": "slug", "de": F("german__slug")})``. A row with an empty column has
+    no URL in that language.
     """
 
     gives: ClassVar[Gives] = "text"
 
     def __init__(self, columns: str | Mapping[str, Any], /) -> None:
-        """Declare the columns; raises InvalidSitemap for a text without ``{}`` and for what is no column."""
+        """Declare the columns; raises InvalidSitemap for a text without ``{}`` and for a value that is not a column."""
         if isinstance(columns, str) and columns.count("{}") == 0:
             raise InvalidSitemap(f'PerLanguage({columns!r}) names one column; put {{}} in it, as in "slug_{{}}".')
         if isinstance(columns, str) and not _is_form(columns):
             raise InvalidSitemap(
-                f"PerLanguage({columns!r}): put {{}} in it once, where the language stands, and no other braces, as in "
+                f"PerLanguage({columns!r}): put {{}} in it once, in place of the language, and no other braces, as in "
                 '"slug_{}". For other names give a dict by language.'
             )
         if not isinstance(columns, str | Mapping):
@@ -56,12 +56,12 @@ class PerLanguage:
         return {code: Column(_expression(given), language=code) for code, given in self._by_language().items()}
 
     def builder(self) -> Callable[[Sequence[Any]], Any]:
-        """Return the function that takes the value of the language now active."""
+        """Return the function from the values of all columns to that of the active language."""
         index = self.position()
         return lambda values: None if index is None else values[index]
 
     def position(self) -> int | None:
-        """Return which of `expressions()` is that of the language now active; None if it has none."""
+        """Return the index in `expressions()` of the column of the active language, or None."""
         active = get_language() or settings.LANGUAGE_CODE
         return next((at for at, code in enumerate(self._by_language()) if same_language(code, active)), None)
 

@@ -1,4 +1,4 @@
-"""Keep the Sitemap classes of a project, each under the label that its URLs carry."""
+"""Keep the Sitemap classes of a project, each under the label in its URLs."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class Registry:
         self._sitemaps: dict[str, AnySitemap] = {}
 
     def register(self, label: str, sitemap: AnySitemap) -> None:
-        """Add a Sitemap class or instance under `label`; raise InvalidSitemap where it cannot work."""
+        """Add a Sitemap class or instance under `label`; raise InvalidSitemap if it cannot work."""
         _check_label(label)
         _check_sitemap(label, sitemap)
         known = self._sitemaps.get(label)
         if known is not None and known is not sitemap and not _is_reloaded(known, sitemap):
             raise InvalidSitemap(
-                f"The label {label!r} is taken by {_place(known)}; register {_place(sitemap)} under another one."
+                f"The label {label!r} is used by {_path(known)}; register {_path(sitemap)} under another one."
             )
         self._sitemaps[label] = sitemap
 
     def unregister(self, label: str) -> None:
-        """Take a section out; raise PageNotFound where there is none."""
+        """Remove a section; raise PageNotFound if there is none."""
         self[label]
         del self._sitemaps[label]
 
     @contextmanager
     def isolated(self, *labels: str) -> Iterator[None]:
-        """Let a test register what it likes: only `labels` are registered inside, and as before afterwards.
+        """Register only `labels` for the duration of the block, and restore all sections afterwards; for tests.
 
         Raises PageNotFound for a label that is not registered.
         """
@@ -60,18 +60,18 @@ class Registry:
             self._sitemaps = before
 
     def make(self, label: str, site: Any) -> Any:
-        """Return a fresh instance of a section's sitemap, made for `site`."""
+        """Return a new instance of a section's sitemap for `site`."""
         given = self[label]
         sitemap = given() if isinstance(given, type) else copy.copy(given)
         sitemap.site = site
         return sitemap
 
     def __getitem__(self, label: str) -> AnySitemap:
-        """Return what was registered under `label`."""
+        """Return the class or instance registered under `label`; raise PageNotFound if there is none."""
         try:
             return self._sitemaps[label]
         except KeyError:
-            known = ", ".join(self._sitemaps) or "none at all"
+            known = ", ".join(self._sitemaps) or "none"
             raise PageNotFound(f"There is no sitemap section {label!r}. Registered: {known}.") from None
 
     def __iter__(self) -> Iterator[str]:
@@ -103,7 +103,7 @@ def register(label: str, sitemap: Any = None) -> Any:
     """Register a Sitemap class or instance under `label`, as a decorator or as a call.
 
     The label is part of the section's URLs: lower-case letters, digits, ``-`` and ``_``, not ending in ``-`` and
-    digits, which would read as a page number.
+    digits, which would look like a page number.
     """
     if sitemap is None:
         _check_label(label)
@@ -121,8 +121,8 @@ def _check_label(label: str) -> None:
         )
     if ends_like_page(label):
         raise InvalidSitemap(
-            f"{label!r} cannot be a label: its end reads as a page number in /{index_file(label)}. "
-            "Put a letter behind the digits."
+            f"{label!r} cannot be a label: its end looks like a page number in /{index_file(label)}. "
+            "End it with a letter."
         )
 
 
@@ -130,12 +130,12 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
     cls = class_of(sitemap)
     if not issubclass(cls, contrib.Sitemap):
         raise InvalidSitemap(
-            f"{_place(sitemap)}, registered as {label!r}, is no Sitemap. Derive it from sitemaps_plus.ModelSitemap, "
+            f"{_path(sitemap)}, registered as {label!r}, is not a Sitemap. Derive it from sitemaps_plus.ModelSitemap, "
             "sitemaps_plus.Sitemap or django.contrib.sitemaps.Sitemap."
         )
     if issubclass(cls, NewsSitemap) and not cls.date_field:
         raise InvalidSitemap(
-            f'{cls.__name__} needs date_field = "published_at": the field that holds when an article was published.'
+            f'{cls.__name__} needs date_field = "published_at": the field with the time of publication.'
         )
     if isinstance(sitemap, type):
         _check_arguments(sitemap)
@@ -144,7 +144,7 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
     queryset_is_known = issubclass(cls, (ModelSitemap, contrib.GenericSitemap))
     if hooks.languages.kind not in ("missing", "constant") and not issubclass(cls, Sitemap):
         raise InvalidSitemap(
-            f"{cls.__name__}.languages differs from row to row, which Django's classes do not know. Derive "
+            f"{cls.__name__}.languages differs from row to row, which Django's classes do not support. Derive "
             f"{cls.__name__} from sitemaps_plus, or override get_languages_for_item()."
         )
     every = (*hooks.shown, hooks.languages, hooks.x_default, hooks.changed)
@@ -175,7 +175,7 @@ def _check_gives_one(cls: type, hook: Hook) -> None:
 
 def _check_languages(cls: type) -> None:
     given = inspect.getattr_static(cls, "languages", None)
-    # What runs, or what the database computes, only rows can tell.
+    # A method or an expression has a value for each row only.
     if callable(given) or hasattr(type(given), "__get__") or not is_constant(given):
         return
     try:
@@ -209,17 +209,17 @@ def _check_arguments(cls: type) -> None:
 
 def _is_reloaded(known: AnySitemap, sitemap: AnySitemap) -> bool:
     are_classes = isinstance(known, type) and isinstance(sitemap, type)
-    # A function that makes classes gives each of them the same place.
-    return are_classes and _place(known) == _place(sitemap) and "<locals>" not in _place(known)
+    # All classes that one function makes have the same path.
+    return are_classes and _path(known) == _path(sitemap) and "<locals>" not in _path(known)
 
 
-def _place(sitemap: AnySitemap) -> str:
+def _path(sitemap: AnySitemap) -> str:
     cls = class_of(sitemap)
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def chosen_labels(labels: Sequence[str]) -> Sequence[str]:
-    """Return those labels, each once, or all without any; raise PageNotFound for one that is not registered."""
+    """Return `labels`, each once, or all labels if there are none; raise PageNotFound for an unknown one."""
     for label in labels:
         registry[label]
     return tuple(dict.fromkeys(labels)) or tuple(registry)

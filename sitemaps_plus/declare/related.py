@@ -1,4 +1,4 @@
-"""Read what hangs on the rows of a chunk with one more query: pictures, tags, translations."""
+"""Read the related rows of a chunk of rows with one more query: pictures, tags, translations."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ _LANGUAGE = "_sitemap_language"
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """What the rows of another model give: ``Related("photos", Image(loc=F("file")))``.
+    """A value from many rows of another model: ``Related("photos", Image(loc=F("file")))``.
 
-    The relation leads to many: a foreign key of the other model, a many-to-many field from either side, or a generic
-    relation. Expressions are those of the other model, which is read through its default manager, once for a chunk of
-    rows. A value gives one for each related row; an expression gives a list, or with `language` the only one.
+    The relation is a foreign key of the other model, a many-to-many field from either side, or a generic relation.
+    Expressions are those of the other model, which is read through its default manager, one query per chunk of rows. A
+    value such as ``Image(...)`` gives one for each related row. An expression gives a list; with `language`, one text.
     """
 
     relation: str
-    """Name of the relation, as in queries or as the attribute of an object."""
+    """The name of the relation, as in queries or as the attribute of an object."""
     value: Any
-    """A value such as ``Image(...)``, or an expression, of the related model."""
+    """A value such as ``Image(...)``, or an expression of the related model."""
     _: KW_ONLY
     language: Any = None
-    """Expression for the language of a related row: only those in the language of the URL count."""
+    """Expression for the language of a related row: only rows in the language of the URL are used."""
     filter: Q | None = None
-    """Which related rows count."""
+    """A condition for the related rows."""
     order_by: str | Sequence[str] = field(default=())
-    """Their order; that of the model without it."""
+    """Their order; default: the ordering of the model."""
 
     def __post_init__(self) -> None:
-        """Raise InvalidSitemap for what the database cannot compute."""
+        """Raise InvalidSitemap for an argument that the database cannot use."""
         parts = self.parts()
         if not isinstance(self.relation, str) or not parts or any(_is_loaded(part) for part in parts):
             raise InvalidSitemap(
@@ -63,17 +63,17 @@ class Related:
 
     @property
     def gives(self) -> Gives:
-        """A list of values or texts; with `language` the only text."""
+        """A list of values or texts; with `language` one text."""
         if isinstance(self.value, Declared):
             return "values"
         return "texts" if self.language is None else "text"
 
     def expressions(self) -> dict[str, Any]:
-        """Return the key of the row, in whose place the related rows are loaded."""
+        """Return the key of the row; a loader replaces it by the related rows."""
         return {"rows": Column(F("pk"), load=self._load)}
 
     def builder(self) -> Callable[[Sequence[Any]], Any]:
-        """Return the function from the loaded rows to a list, or to the one in the language now active."""
+        """Return the function from the loaded rows to a list, or to the text in the active language."""
         is_value = isinstance(self.value, Declared)
         build = self.value.builder() if is_value else lambda values: values[0]
         language = get_language() or settings.LANGUAGE_CODE
@@ -94,7 +94,7 @@ class Related:
         return InvalidSitemap(f"Related({self.relation!r}, ..., {given}): give {remedy}.")
 
     def parts(self) -> list[Any]:
-        """Return the expressions of the related model's columns."""
+        """Return the expressions of the related model."""
         if isinstance(self.value, Declared) and not isinstance(self.value, type):
             return list(self.value.expressions().values())
         return [self.value] if isinstance(self.value, Expression) else []
@@ -129,35 +129,35 @@ class Related:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """The way from a model to many rows of another."""
+    """The path from a model to many rows of another model."""
 
     model: type[Model]
     """The other model."""
     parent: str
-    """Its path back to the key of the first."""
+    """The lookup from the other model to the key of the first."""
     conditions: Callable[[], Mapping[str, Any]] = dict
-    """What else such rows have in common."""
+    """Further conditions for its rows."""
     key: Field[Any, Any] | None = None
-    """The primary key of the first model, where the path gives another type of value."""
+    """The primary key of the first model, if the lookup gives another type."""
 
     def rows(self, keys: set[Any], using: str) -> QuerySet[Any]:
-        """Return the rows that hang on those with `keys`."""
+        """Return the rows related to the rows with `keys`."""
         rows = self.model._default_manager.using(using)
         return rows.filter(**{f"{self.parent}__in": keys}, **self.conditions())
 
     def key_of(self, parent: Any) -> Any:
-        """Return the key of a row of the first model."""
+        """Return the key of a row of the first model, from the value of `parent`."""
         return parent if self.key is None else self.key.to_python(parent)
 
     @property
     def ordering(self) -> Sequence[Any]:
-        """The order that the model has by itself."""
+        """The default ordering of the other model."""
         return tuple(self.model._meta.ordering or ())
 
 
 @lru_cache(maxsize=256)
 def find_relation(model: type[Model], name: str) -> Relation:
-    """Return the relation of `model` with `name`; raise InvalidSitemap where there is none to many rows."""
+    """Return the relation `name` of `model`; raise InvalidSitemap if it has none to many rows."""
     found = _field(model, name)
     if found is None:
         known = ", ".join(sorted(_relations(model))) or "none"
@@ -169,7 +169,7 @@ def find_relation(model: type[Model], name: str) -> Relation:
             conditions=lambda: {found.content_type_field_name: found.get_content_type()},
             key=model._meta.pk,
         )
-    # Of a relation from the other side the field stands there.
+    # A reverse relation has its field on the other model.
     back = found.field.name if found.auto_created else found.related_query_name()
     return Relation(model=found.related_model, parent=f"{back}__pk")
 
@@ -182,7 +182,7 @@ def _field(model: type[Model], name: str) -> Any:
 
 
 def _relations(model: type[Model]) -> dict[str, Any]:
-    # Hidden ones too: a many-to-many field stands on this side and may hide the other.
+    # Hidden ones as well: a many-to-many field of this model may hide its reverse side.
     return {
         one.name: one
         for one in model._meta.get_fields()

@@ -1,4 +1,4 @@
-"""Link the rows of a table that say the same in several languages, one row for each."""
+"""Link rows of one table that are translations of each other, one row per language."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sitemaps_plus.protocol.entries import Link
 from sitemaps_plus.values.fields import Expression, Gives
 
 
-class _Place(NamedTuple):
-    """One row of a cluster as all of its rows link to it."""
+class _Sibling(NamedTuple):
+    """A row to which all rows of its cluster link."""
 
     row: Any
     loc: str
@@ -26,12 +26,12 @@ class _Place(NamedTuple):
 class Siblings:
     """Links between rows with the same `key`: ``hreflang = Siblings("translation_key", language=F("locale"))``.
 
-    Each row has one language. It is listed once, under its own address, and links to every row of its cluster that the
-    sitemap lists on any page, itself included. Addresses are made under the row's own language.
+    Each row has one language and one URL, which is made in that language. It links to every row of its cluster that the
+    sitemap lists on any page, including itself.
     """
 
     key: str
-    """Column that rows which say the same have in common; rows where it is empty stand alone."""
+    """The column with the same value in all translations; a row where it is empty has no links."""
     _: KW_ONLY
     language: Any
     """Expression for the language of a row."""
@@ -47,7 +47,7 @@ class Siblings:
             )
 
     def expressions(self) -> dict[str, Any]:
-        """Return the columns of the cluster, the row and its language."""
+        """Return the expressions for the cluster, the row and its language."""
         return {"cluster": Column(F(self.key), load=_load), "row": F("pk"), "language": self.language}
 
     def builder(self) -> Callable[[Sequence[Any]], list[Link]]:
@@ -66,13 +66,13 @@ def _links(values: Sequence[Any]) -> list[Link]:
     if first is not None and first.row != row:
         raise InvalidEntry(
             "E-HREFLANG-REPEATED",
-            f"The row has the language {shown(language)}, as row {first.row} of its cluster has, which is linked; "
+            f"The row has the language {shown(language)}, and so has row {first.row} of its cluster, which is linked; "
             "give one of them another language or key.",
         )
-    return [Link(name, place.loc) for name, place in cluster.items()] if len(cluster) > 1 else []
+    return [Link(name, sibling.loc) for name, sibling in cluster.items()] if len(cluster) > 1 else []
 
 
-def _load(keys: Sequence[Any], reader: Reader) -> list[Mapping[str, _Place]]:
+def _load(keys: Sequence[Any], reader: Reader) -> list[Mapping[str, _Sibling]]:
     wanted = {key for key in keys if key not in (None, "")}
     members: dict[Any, list[Member]] = {}
     for member in reader.members(wanted):
@@ -81,27 +81,27 @@ def _load(keys: Sequence[Any], reader: Reader) -> list[Mapping[str, _Place]]:
     return [clusters.get(key, {}) for key in keys]
 
 
-def _cluster(members: Iterable[Member]) -> dict[str, _Place]:
-    """Return the links of rows that say the same, by ``hreflang``: the first row of each language."""
-    cluster: dict[str, _Place] = {}
+def _cluster(members: Iterable[Member]) -> dict[str, _Sibling]:
+    """Return the rows to link to, by ``hreflang``: the first row of each language, and that for ``x-default``."""
+    cluster: dict[str, _Sibling] = {}
     hrefs: dict[str, str] = {}
-    wishes = []
+    x_defaults = []
     for member in members:
         code = _code(member.language)
         if code is None or code in cluster:
             continue
-        cluster[code] = _Place(member.row, member.loc)
+        cluster[code] = _Sibling(member.row, member.loc)
         hrefs[code_of(member.language)] = member.loc
-        wishes.append(member.x_default)
-    # The same for all of them: the first row that says anything.
-    wish = next((wish for wish in wishes if wish not in (None, False, "")), None)
-    others = x_default_of(wish, hrefs, strips_prefix=False)
-    return {**cluster, "x-default": _Place(None, others)} if others and cluster else cluster
+        x_defaults.append(member.x_default)
+    # The same for the whole cluster: the first row with a value decides.
+    given = next((value for value in x_defaults if value not in (None, False, "")), None)
+    others = x_default_of(given, hrefs, strips_prefix=False)
+    return {**cluster, "x-default": _Sibling(None, others)} if others and cluster else cluster
 
 
 def _code(language: str) -> str | None:
     try:
         return hreflang_of(code_of(language))
     except InvalidEntry:
-        # Its own row says so.
+        # The row itself reports it.
         return None

@@ -1,4 +1,4 @@
-"""The classes a project declares its sitemaps with; each also works in a ``django.contrib.sitemaps`` dict."""
+"""The base classes of a project's sitemaps; each also works in a dict of ``django.contrib.sitemaps``."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ else:
 class Sitemap(_ContribSitemap):  # type: ignore[misc]
     """A section whose items are any sequence; written as for Django.
 
-    What differs from ``django.contrib.sitemaps.Sitemap``: (item, language) pairs are made as they are needed, an
-    absolute ``location`` stays as it is, ``x-default`` takes only a language prefix off the path, dates and datetimes
-    may be mixed, and an item that raises is left out.
+    It differs from ``django.contrib.sitemaps.Sitemap`` in five ways: (item, language) pairs are made when they are
+    needed, an absolute ``location`` is not changed, ``x-default`` only removes a language prefix from the path, dates
+    and datetimes may be mixed, and an item whose ``location`` raises is left out.
     """
 
     fill: ClassVar[float] = 0.9
-    """Share of the limits that a new page is filled to; 1.0 for sections that only grow at the end."""
+    """How full new pages are, as a share of the limits; 1.0 is for sections that only grow at the end."""
 
     key: ClassVar[str | tuple[str, ...]] = "pk"
-    """Unique, indexed column (or columns) that pages are cut by."""
+    """The unique, indexed column (or columns) that the section is divided by."""
 
     changed: Any = None
-    """ORM expression that moves with any change of a row; ``lastmod`` if that is an expression."""
+    """An ORM expression that changes with every change of a row; default: ``lastmod`` if that is an expression."""
 
     version: ClassVar[int] = 1
-    """Raise it when a method hook starts to give other values for the same rows."""
+    """Increase it when a method returns other values for the same rows than before."""
 
     cross_submission: ClassVar[str] = ""
-    """Why URLs on other hosts may be listed, for example ``"both hosts are verified in Search Console"``."""
+    """The reason why URLs on other hosts may be listed, such as ``"both hosts are verified in Search Console"``."""
 
     emit_deprecated: ClassVar[bool] = False
-    """Write elements of images, videos and news that search engines have given up, too."""
+    """Whether to write elements of images, videos and news that search engines no longer use."""
 
     site: Any = None
-    """The site that the sitemap is made for: a ``Site`` where the Sites framework is installed."""
+    """The site of the sitemap: a ``Site`` if the Sites framework is installed."""
 
     def _items(self) -> Any:
         return lazy_items(self)
@@ -75,16 +75,16 @@ class Sitemap(_ContribSitemap):  # type: ignore[misc]
         return [code for code, _ in settings.LANGUAGES]
 
     def get_languages_for_item(self, item: Any) -> Sequence[str]:
-        """Return the languages of an object: what ``languages`` gives for it, as far as ``LANGUAGES`` has them."""
+        """Return the languages of an object: the value of ``languages`` for it, if ``LANGUAGES`` has them."""
         if is_constant(self.languages):
             return self._languages()
         return known_languages(languages_in(value_of(self, "languages", item)))
 
-    # A class whose method is this one does not override it.
+    # A class that has this very method does not override it.
     _shipped_get_languages_for_item = get_languages_for_item
 
     def get_latest_lastmod(self) -> date | datetime | None:
-        """Return the newest lastmod of all items, or None if one has none or only reading every row would tell."""
+        """Return the newest lastmod of all items; None if an item has none, or if only reading every row finds it."""
         return latest_lastmod(self)
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
@@ -97,16 +97,16 @@ class GenericSitemap(Sitemap, _ContribGenericSitemap):  # type: ignore[misc]
 
 
 class ModelSitemap(Sitemap):
-    """A section of the rows of a model, read along a key.
+    """A section of the rows of a model, read in the order of a key.
 
-    Give ``queryset`` or override ``get_queryset``; its ordering is replaced by the key.
+    Set ``queryset`` or override ``get_queryset``; the key replaces its ordering.
     """
 
     queryset: QuerySet[Any] | None = None
-    """The rows; evaluated anew each time. For "now" or ``self.site`` override ``get_queryset``."""
+    """The rows, read again each time. If they depend on the time or on ``self.site``, override ``get_queryset``."""
 
     def get_queryset(self) -> QuerySet[Any]:
-        """Return the rows that the sitemap shows at this moment."""
+        """Return the rows of the sitemap at this moment."""
         if self.queryset is None:
             raise InvalidSitemap(
                 f"{name_of(self)} has no rows: set queryset = Model.objects.all(), or override get_queryset()."
@@ -119,21 +119,21 @@ class ModelSitemap(Sitemap):
 
 
 class NewsSitemap(ModelSitemap):
-    """The articles of the last two days, newest first, 1,000 a page (Google's news sitemap limits).
+    """The articles of the last two days, newest first, 1,000 per page: the limits of Google's news sitemaps.
 
-    Page 1 always holds the newest articles and may be empty.
+    Page 1 always has the newest articles; it may be empty.
     """
 
     limit = 1000
 
     date_field: ClassVar[str] = ""
-    """Name of the field that holds when an article was first published."""
+    """The name of the field with the time of first publication."""
 
     window: ClassVar[timedelta] = timedelta(days=2)
     """How long an article stays listed."""
 
     def items(self) -> QuerySet[Any]:
-        """Return the articles inside the window, newest first."""
+        """Return the articles of the window, newest first."""
         rows = self.get_queryset()
         last: date = timezone.now()
         first: date = last - self.window
@@ -146,5 +146,5 @@ class NewsSitemap(ModelSitemap):
 def _day(moment: date) -> date:
     if isinstance(moment, datetime) and timezone.is_aware(moment):
         return timezone.localdate(moment)
-    # Without USE_TZ a naive datetime shows the local time already.
+    # Without USE_TZ a naive datetime is local time already.
     return moment.date() if isinstance(moment, datetime) else moment

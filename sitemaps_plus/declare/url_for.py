@@ -1,4 +1,4 @@
-"""Turn the name of a URL pattern and values of a row into the path that reverse() gives, without its price a row."""
+"""Turn the name of a URL pattern and the values of a row into the path of reverse(), without its cost for each row."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -26,10 +26,10 @@ _SHAPES_KEPT = 1024
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-# By these a regular expression can match alone and not beside others: lookarounds, anchors, back references, flags,
-# atomic groups, possessive quantifiers. Some that it finds are harmless (`[*+]`); they only take the slower way.
+# With these a regular expression may match by itself and not as a part of a pattern: lookarounds, anchors, back
+# references, flags, atomic groups, possessive quantifiers. A few matches are harmless (`[*+]`) and only cost speed.
 _DEPENDS_ON_NEIGHBOURS = re.compile(r"\(\?(?!:)|\\[AbBGZz1-9]|(?<!\[)\^|\$|[+*?}]\+")
-# What quote() leaves as it is, in no need of an escape anywhere in a path.
+# Characters that quote() never changes and that need no escape in a path.
 _PLAIN_TEXT = r"(?!\.\.?\Z)(?=[-A-Za-z0-9_.~]+\Z)(?:%s)\Z"
 
 
@@ -37,15 +37,15 @@ class UrlFor:
     """The location of each row by the name of its URL pattern: ``UrlFor("product-detail", slug=F("slug"))``.
 
     Keyword arguments are ORM expressions, computed by the database for each row, values that differ by language
-    (``PerLanguage``, ``Related``), or constants. The path equals that of ``reverse()``; only ``None``, ``.`` and ``..``
-    leave the row out, since none of them names a page of its own.
+    (``PerLanguage``, ``Related``), or constants. The path equals that of ``reverse()``. A row with ``None``, ``.`` or
+    ``..`` is left out, because it would not have a URL of its own.
     """
 
     gives: ClassVar[Gives] = "path"
-    """It builds a path of this site, so that values which need an absolute URL may add the origin."""
+    """It builds a path of this site: values that need an absolute URL add the origin."""
 
     def __init__(self, viewname: str, /, **kwargs: object) -> None:
-        """Declare a location; raises InvalidSitemap for a `viewname` that is not a string, or several for one value."""
+        """Declare a location; raises InvalidSitemap if `viewname` is no text or an argument has several values."""
         if not isinstance(viewname, str):
             raise InvalidSitemap(
                 f"UrlFor() takes the name of a URL pattern, not {_stable_repr(viewname)}: "
@@ -54,8 +54,8 @@ class UrlFor:
         for name, value in kwargs.items():
             if isinstance(value, Declared) and not depends_on_language(value):
                 raise InvalidSitemap(
-                    f"UrlFor({viewname!r}): {name}={_stable_repr(value)} gives several values for one row; say which "
-                    'one, as in Related("translations", F("slug"), language=F("language_code")).'
+                    f"UrlFor({viewname!r}): {name}={_stable_repr(value)} gives several values for one row; choose one, "
+                    'as in Related("translations", F("slug"), language=F("language_code")).'
                 )
         self.viewname = viewname
         self.kwargs = kwargs
@@ -66,17 +66,17 @@ class UrlFor:
         return f"UrlFor({', '.join([repr(self.viewname), *values])})"
 
     def __eq__(self, other: object) -> bool:
-        """Compare by view name and keyword arguments."""
+        """Compare view name and keyword arguments."""
         if not isinstance(other, UrlFor):
             return NotImplemented
         return self.viewname == other.viewname and self.kwargs == other.kwargs
 
     def __hash__(self) -> int:
-        """Return a hash of the names alone: a constant need not be hashable."""
+        """Return a hash of the names only: a constant need not be hashable."""
         return hash((self.viewname, frozenset(self.kwargs)))
 
     def expressions(self) -> dict[str, Any]:
-        """Return the expressions by the name of their keyword argument, in declared order, without the constants."""
+        """Return the expressions by the name of their keyword argument, in declared order, without constants."""
         found: dict[str, Any] = {}
         for name, value in self.kwargs.items():
             if isinstance(value, Declared):
@@ -88,8 +88,8 @@ class UrlFor:
     def builder(self) -> Callable[[Sequence[object]], str]:
         """Return the function from the values of `expressions()` to the path of one row.
 
-        It holds for the active URLconf, script prefix and language. It raises InvalidEntry: E-URL-VALUE for a value
-        that leaves the row out, E-URL-REVERSE where ``reverse()`` finds no pattern for the row.
+        It is valid for the active URLconf, script prefix and language. It raises InvalidEntry: E-URL-VALUE for a value
+        that leaves the row out, E-URL-REVERSE if ``reverse()`` finds no pattern for the row.
         """
         given = {name: value for name, value in self.kwargs.items() if isinstance(value, Declared | Expression)}
         constants = {name: value for name, value in self.kwargs.items() if name not in given}
@@ -101,9 +101,9 @@ class UrlFor:
         return self._in_language(given, build) if any(isinstance(one, Declared) for one in given.values()) else build
 
     def compiled(self) -> "Compiled | None":
-        """Return the path in parts, for the URLconf, script prefix and language now active; None where only rows tell.
+        """Return the path in parts for the active URLconf, script prefix and language; None if it cannot be compiled.
 
-        The position of a parameter is that of its value among those of `expressions()`.
+        The position of a parameter is that of its value in `expressions()`.
         """
         places: dict[str, int] = {}
         start = 0
@@ -123,17 +123,17 @@ class UrlFor:
         return None if shape.compiled is None else _with_constants(shape.compiled, names, places, constants)
 
     def _in_language(self, given: Mapping[str, Any], build: _Build) -> _Build:
-        """Return `build` behind what chooses the values of the language now active."""
-        takes = [
+        """Return `build` with a step before it that chooses the values in the active language."""
+        choosers = [
             (name, value.builder(), len(value.expressions())) if isinstance(value, Declared) else (name, None, 1)
             for name, value in given.items()
         ]
 
         def choose(values: Sequence[object]) -> str:
             row, chosen = iter(values), []
-            for name, take, size in takes:
-                value = next(row) if take is None else take(list(islice(row, size)))
-                if take is not None and value in (None, ""):
+            for name, choose_one, size in choosers:
+                value = next(row) if choose_one is None else choose_one(list(islice(row, size)))
+                if choose_one is not None and value in (None, ""):
                     raise NotTranslated("E-URL-VALUE", f"{self!r}: {name} is empty in {get_language()!r}; fill it.")
                 chosen.append(value)
             return build(chosen)
@@ -141,7 +141,7 @@ class UrlFor:
         return choose
 
     def check(self) -> list[str]:
-        """Return what is wrong whatever the rows hold: an unknown name, keyword arguments that no pattern takes."""
+        """Return the problems of every row: an unknown name, or keyword arguments that no pattern takes."""
         try:
             candidates = _candidates(get_resolver(get_urlconf()), self.viewname)
         except NoReverseMatch as error:
@@ -156,7 +156,7 @@ class UrlFor:
     def _reversed_builder(
         self, names: Sequence[str], constants: Sequence[object], to_urls: Mapping[str, Sequence[_ToUrl]]
     ) -> _Build:
-        """Return the function that leaves out None and dots and hands every other row to reverse()."""
+        """Return the function that refuses None and dots and calls reverse() for every other row."""
 
         def build(values: Sequence[object]) -> str:
             row = dict(zip(names, (*values, *constants), strict=True))
@@ -176,7 +176,7 @@ class UrlFor:
     def _value_error(self, name: str, value: object) -> InvalidEntry:
         return InvalidEntry(
             "E-URL-VALUE",
-            f"{self!r}: {name} is {_shortened(_stable_repr(value))}, with which no page can be named. "
+            f"{self!r}: {name} is {_shortened(_stable_repr(value))}, so this row has no URL. "
             "Fill it, or leave such rows out of the queryset.",
         )
 
@@ -189,7 +189,7 @@ class UrlFor:
 
 
 class _Candidate(NamedTuple):
-    """One way of a URLconf to make a path under a name, in the words that reverse() keeps it in."""
+    """A URL pattern of some name, in the form in which reverse() stores it."""
 
     template: str
     params: Sequence[str]
@@ -198,42 +198,42 @@ class _Candidate(NamedTuple):
     converters: Mapping[str, Any]
 
     def takes(self, names: Collection[str]) -> bool:
-        """Tell whether the keyword arguments fit by their names."""
+        """Return whether the pattern takes keyword arguments of these names."""
         return not set(names).symmetric_difference(self.params).difference(self.defaults)
 
     def to_url(self, name: str) -> _ToUrl:
-        """Return what makes text of a value of this parameter."""
+        """Return the function that turns a value of the parameter into text."""
         converter = self.converters.get(name)
         return str if converter is None else converter.to_url
 
 
 class Param(NamedTuple):
-    """A parameter of a compiled path and the literal text up to the next."""
+    """A parameter of a compiled path, and the text between it and the next."""
 
     position: int
     to_url: _ToUrl
     match: Callable[[str], object]
-    """Whether a text suits the converter and needs no quoting."""
+    """Whether a text matches the converter and needs no quoting."""
     suits: Callable[[str], object]
-    """Whether a text suits the converter."""
+    """Whether a text matches the converter."""
     literal: str
 
 
 class Compiled(NamedTuple):
-    """A path as quoted text and parameters between it."""
+    """A path of quoted text with parameters in it."""
 
     head: str
     params: Sequence[Param]
 
 
 class _Shape(NamedTuple):
-    """What a name and keyword names come to under one URLconf, script prefix and language."""
+    """The patterns for a name and keyword names under one URLconf, script prefix and language."""
 
     compiled: Compiled | None
     to_urls: Mapping[str, Sequence[_ToUrl]]
 
 
-# By the resolver itself: a changed URLconf has a new one, and the shapes of the old one go with it.
+# By resolver: a changed URLconf has a new one, and the shapes of the old one are freed with it.
 _shapes: WeakKeyDictionary[URLResolver, dict[tuple[object, ...], _Shape]] = WeakKeyDictionary()
 
 
@@ -256,14 +256,14 @@ def _shape(resolver: URLResolver, viewname: str, names: tuple[str, ...], prefix:
         candidates = []
     fitting = [candidate for candidate in candidates if candidate.takes(names)]
     return _Shape(
-        # reverse() passes over candidates of other names whatever the values are; the next one is its first.
+        # reverse() skips candidates with other parameters whatever the values are, and tries this one first.
         compiled=_compile(fitting[0], names, prefix) if fitting else None,
         to_urls={name: [candidate.to_url(name) for candidate in fitting] for name in names},
     )
 
 
 def _candidates(resolver: URLResolver, viewname: str) -> list[_Candidate]:
-    """Return the candidates of a name in the order in which reverse() tries them."""
+    """Return the candidates for a name in the order in which reverse() tries them."""
     *namespaces, name = viewname.split(":")
     path, converters = "", {}
     for namespace in namespaces:
@@ -284,7 +284,7 @@ def _candidates(resolver: URLResolver, viewname: str) -> list[_Candidate]:
 
 
 def _compile(candidate: _Candidate, names: tuple[str, ...], prefix: str) -> Compiled | None:
-    """Return the candidate in compiled form, or None where that would not always equal reverse()."""
+    """Return the compiled candidate, or None if its paths would not always equal those of reverse()."""
     first, *rest = _PLACEHOLDER.split(candidate.template)
     params, literals = rest[::2], rest[1::2]
     if sorted(params) != sorted(names) or any("%" in literal for literal in (first, *literals)):
@@ -293,15 +293,15 @@ def _compile(candidate: _Candidate, names: tuple[str, ...], prefix: str) -> Comp
         matches = [_plain_match(candidate.converters[name].regex) for name in params]
     except (KeyError, re.error):
         return None
-    # The pattern must be these literals and converters and nothing else: then texts that match one by one make a
-    # path that matches as a whole, and reverse() would find nothing to refuse.
+    # The pattern must consist of these literals and converters and nothing else. Then parts that match one by one make
+    # a path that matches as a whole, and reverse() would accept it.
     expected = re.escape(first)
     for name, literal in zip(params, literals, strict=True):
         expected += f"(?P<{name}>{candidate.converters[name].regex}){re.escape(literal)}"
     if candidate.pattern != expected + r"\Z" or None in matches:
         return None
     return Compiled(
-        # A value is never empty nor begins with a slash, so only the text before it can make "//".
+        # No value is empty or begins with a slash, so that only the text before it can contain "//".
         head=escape_leading_slashes(quoted(prefix + first)),
         params=[
             Param(
@@ -318,13 +318,13 @@ def _compile(candidate: _Candidate, names: tuple[str, ...], prefix: str) -> Comp
 
 
 def _plain_match(regex: str) -> Callable[[str], object] | None:
-    """Return the match of a text that suits the converter and needs no quoting, or None if that says too little."""
-    re.compile(regex)  # On its own: what closes a group that it did not open is no part of its own.
+    """Return the match of texts that the converter accepts and that need no quoting; None if that is not enough."""
+    re.compile(regex)  # By itself, so that it cannot close a group that it did not open.
     return None if _DEPENDS_ON_NEIGHBOURS.search(regex) else re.compile(_PLAIN_TEXT % regex).match
 
 
 def _compiled_builder(compiled: Compiled, constants: Sequence[object], checked: _Build) -> _Build:
-    """Return the function that builds plain rows itself and hands every other one to `checked`."""
+    """Return the function that builds plain paths, and calls `checked` for every other row."""
     head, params = compiled
     if len(params) == 1 and not constants:
         return _single_builder(head, params[0], checked)
@@ -339,7 +339,7 @@ def _compiled_builder(compiled: Compiled, constants: Sequence[object], checked: 
                 text = to_url(value)
             except ValueError:
                 return checked(values)
-            # As "%s" does it.
+            # The same as "%s".
             if type(text) is not str:
                 text = str(text)
             if not match(text):
@@ -351,7 +351,7 @@ def _compiled_builder(compiled: Compiled, constants: Sequence[object], checked: 
 
 
 def _single_builder(head: str, param: Param, checked: _Build) -> _Build:
-    """Return the same for the most frequent path, one value a row, without a loop."""
+    """Return the same function without a loop, for the most common path, with one value."""
     _, to_url, match, _, tail = param
 
     def build(values: Sequence[object]) -> str:
@@ -374,7 +374,7 @@ def _single_builder(head: str, param: Param, checked: _Build) -> _Build:
 def _with_constants(
     compiled: Compiled, names: Sequence[str], places: Mapping[str, int], constants: Mapping[str, object]
 ) -> Compiled | None:
-    """Return the path with its constants as text, None where one of them is not plain."""
+    """Return the path with its constants as text; None if one of them needs quoting."""
     head, params = compiled.head, []
     for param in compiled.params:
         name = names[param.position]
@@ -392,14 +392,14 @@ def _with_constants(
 
 
 def quoted(text: str, also: str = "") -> str:
-    """Return text as ``reverse()`` writes it in a path; the characters of `also` stay too."""
+    """Return text as ``reverse()`` writes it in a path; the characters in `also` are not quoted, either."""
     return quote(text, safe=f"{RFC3986_SUBDELIMS}/~:@{also}")
 
 
 def _is_dots(to_url: _ToUrl, value: object) -> bool:
     try:
         return str(to_url(value)) in _DOTS
-    except Exception:  # Whatever a converter raises is for reverse() to meet, if it gets that far.
+    except Exception:  # code of any kind: reverse() raises the same if it is called
         return False
 
 

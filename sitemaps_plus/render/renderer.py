@@ -15,9 +15,9 @@ from sitemaps_plus.declare.hooks import (
     Hook,
     Member,
     Values,
-    asks_each_item,
     depends_on_language,
     languages_of,
+    overrides_languages,
 )
 from sitemaps_plus.declare.languages import known_languages, languages_in, own_language
 from sitemaps_plus.declare.loading import Addresses, file_url, load_columns, storages_of
@@ -231,11 +231,11 @@ class Renderer:
         if not self.section.has_languages_per_item:
             return self.section.languages
         try:
-            if asks_each_item(self.section.sitemap):
+            if overrides_languages(self.section.sitemap):
                 return languages_in(self.section.sitemap.get_languages_for_item(row.item))
             return known_languages(languages_in(self.getter("languages")(row.values, row.item)))
         except Exception as error:  # user code of any kind
-            name = "get_languages_for_item" if asks_each_item(self.section.sitemap) else "languages"
+            name = "get_languages_for_item" if overrides_languages(self.section.sitemap) else "languages"
             self.cleaner.report.leave_out(row.key, name, error)
             return ()
 

@@ -6,7 +6,7 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
 
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
-from sitemaps_plus.declare.hooks import asks_each_item, read_hook, read_hooks
+from sitemaps_plus.declare.hooks import overrides_languages, read_hook, read_hooks
 from sitemaps_plus.errors import InvalidSitemap
 from testapp.models import Product
 
@@ -123,10 +123,10 @@ def test_the_first_method_decides_that_objects_are_read(attributes, decided_by):
 @pytest.mark.parametrize(
     "base", [pytest.param(contrib.Sitemap, id="contrib"), Sitemap, GenericSitemap, ModelSitemap, NewsSitemap]
 )
-def test_no_class_of_ours_or_djangos_asks_each_item_for_its_languages(base):
-    assert not asks_each_item(base)
-    assert not asks_each_item(type("Own", (base,), {}))
-    assert asks_each_item(type("Own", (base,), {"get_languages_for_item": lambda self, item: ["en"]}))
+def test_no_class_of_ours_or_djangos_overrides_languages(base):
+    assert not overrides_languages(base)
+    assert not overrides_languages(type("Own", (base,), {}))
+    assert overrides_languages(type("Own", (base,), {"get_languages_for_item": lambda self, item: ["en"]}))
 
 
 def test_a_contrib_class_is_read_by_the_same_rule():

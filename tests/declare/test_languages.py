@@ -70,7 +70,7 @@ def test_languages_come_as_a_list_or_as_one_text(given: Any, expected: list[str]
 
 @pytest.mark.parametrize("given", [["de", 5], [7], ["../de"], ["de/"], "de/en"])
 def test_what_is_no_language_is_refused(given: Any) -> None:
-    with pytest.raises(ValueError, match="is no language code"):
+    with pytest.raises(ValueError, match="is not a language code"):
         languages_in(given)
 
 

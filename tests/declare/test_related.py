@@ -327,7 +327,7 @@ def test_the_languages_of_a_row_may_be_those_of_its_translations(settings: Any) 
 
 
 def test_of_several_values_one_has_to_be_chosen_for_an_address() -> None:
-    with pytest.raises(InvalidSitemap, match="gives several values for one row; say which one"):
+    with pytest.raises(InvalidSitemap, match="gives several values for one row; choose one"):
         UrlFor("product", slug=Related("translations", F("slug")))
 
 

@@ -261,7 +261,7 @@ def test_the_classic_view_gives_the_same_links() -> None:
 
 
 def test_rows_in_all_languages_and_rows_in_one_do_not_go_together() -> None:
-    with pytest.raises(InvalidSitemap, match="Take one of the two away"):
+    with pytest.raises(InvalidSitemap, match="Remove one of the two"):
         render(sitemap(i18n=True))
 
 

@@ -429,9 +429,7 @@ def test_a_site_that_is_not_there_is_an_error_that_names_those_that_are(options:
 
     _, _, failure = run("--site", "example.org", *options)
 
-    assert str(failure) == (
-        "There is no site 'example.org'. Name one by its id or its domain: 1 (example.com)."
-    )
+    assert str(failure) == ("There is no site 'example.org'. Name one by its id or its domain: 1 (example.com).")
 
 
 # Held back, stopped, locked

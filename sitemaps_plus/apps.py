@@ -13,7 +13,7 @@ class SimpleSitemapsPlusConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks, and hear of rows that change."""
+        """Register the system checks and the receivers for saved rows."""
         from sitemaps_plus import checks  # noqa: F401 - checks register themselves
         from sitemaps_plus.serve.saved_rows import watch
 
@@ -21,7 +21,7 @@ class SimpleSitemapsPlusConfig(AppConfig):
 
 
 class SitemapsPlusConfig(SimpleSitemapsPlusConfig):
-    """The app as ``INSTALLED_APPS`` finds it."""
+    """The app with autodiscovery, the default for ``INSTALLED_APPS``."""
 
     default = True
 

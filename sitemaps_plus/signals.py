@@ -1,25 +1,25 @@
-"""Say which rows were left out, which pages were rendered and what was published, to all who want to hear of it."""
+"""The signals for rows that were left out, pages that were rendered and files that were published."""
 
 from __future__ import annotations
 
 from django.dispatch import Signal
 
 entry_left_out = Signal()
-"""Sent for each row that a page of a registered section does not show, where it is rendered; by the Sitemap class.
+"""Sent by the Sitemap class, while a page is rendered, for each row that it leaves out; registered sections only.
 
 Arguments: ``site`` (SiteOrigin), ``label``, ``key``, ``hook``, ``code`` and ``reason``, all text.
 """
 
 page_rendered = Signal()
-"""Sent after a page of a registered section was rendered, which is not yet published; by the Sitemap class.
+"""Sent by the Sitemap class after a page of a registered section was rendered, before it is published.
 
 Arguments: ``site`` (SiteOrigin), ``label``, ``number``, ``form`` (``"xml"`` or ``"txt"``), ``urls``, ``bytes`` before
 gzip, ``left_out`` (rows) and ``seconds``.
 """
 
 published = Signal()
-"""Sent once for each site by a build that changed something, when all of it is in place; by the class SiteOrigin.
+"""Sent by the class SiteOrigin, once for each site, after a build has published its changes.
 
-Arguments: ``site`` (SiteOrigin), ``changed`` and ``removed``, lists of absolute URLs: of files whose content is new,
-indexes among them, and of those that no index lists any more.
+Arguments: ``site`` (SiteOrigin), ``changed`` and ``removed``, lists of absolute URLs: those of files with new content,
+indexes included, and those that no index lists any more.
 """

@@ -1,4 +1,4 @@
-"""Say at start-up what would otherwise go wrong in silence."""
+"""Report at start-up what would otherwise fail without a message."""
 
 from sitemaps_plus.checks import declarations, expressions, languages, media, project
 

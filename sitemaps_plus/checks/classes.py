@@ -1,4 +1,4 @@
-"""Read a registered Sitemap class as it is written down: no property is run, no database asked."""
+"""Read the declaration of a registered Sitemap class: no property is run, no query made."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from sitemaps_plus.values.fields import Declared, Expression
 
 
 def sitemaps() -> Iterator[Any]:
-    """Yield what is registered: classes and instances."""
+    """Yield the registered classes and instances."""
     return (registry[label] for label in registry)
 
 
 def declared(sitemap: Any, name: str, default: Any = None) -> Any:
-    """Return an attribute as it is written down; `default` where a method or property would have to be run."""
+    """Return an attribute as it is declared; `default` if it is a method or a property."""
     value = inspect.getattr_static(sitemap, name, default)
     return default if hasattr(type(value), "__get__") else value
 
 
 def queryset_of(sitemap: Any) -> QuerySet[Any] | None:
-    """Return the rows of a section, None where only code knows them."""
+    """Return the declared rows of a section, or None."""
     queryset = declared(sitemap, "queryset")
     is_known = issubclass(class_of(sitemap), ModelSitemap | contrib.GenericSitemap)
     return queryset if is_known and isinstance(queryset, QuerySet) else None
 
 
 def model_of(sitemap: Any) -> type[Model] | None:
-    """Return the model of the rows, None where only code knows it."""
+    """Return the model of the declared rows, or None."""
     queryset = queryset_of(sitemap)
     return None if queryset is None else queryset.model
 
 
 def languages_of_rows(sitemap: Any) -> Sequence[str]:
-    """Return the languages that every row has; none where there are no URLs per language, or only code knows."""
+    """Return the declared languages of every row; none without URLs per language, or if a method returns them."""
     cls = class_of(sitemap)
     touched = cls._languages not in (contrib.Sitemap._languages, Sitemap._languages)  # type: ignore[attr-defined]
     if touched or not declared(sitemap, "i18n", False):
@@ -54,7 +54,7 @@ def languages_of_rows(sitemap: Any) -> Sequence[str]:
 
 
 def values_of(sitemap: Any, hook: str) -> Iterator[Any]:
-    """Yield the values that a hook such as ``images`` declares; none where a method gives them."""
+    """Yield the declared values of a hook such as ``images``; none if it is a method."""
     given = declared(sitemap, hook)
     for value in given if isinstance(given, list | tuple) else (given,):
         if isinstance(value, Declared) and not isinstance(value, type):

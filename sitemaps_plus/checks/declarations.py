@@ -1,4 +1,4 @@
-"""Check the registered Sitemap classes, as they are written down: no property is run, no database asked."""
+"""Check the declarations of the registered Sitemap classes: no property is run, no query made."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from sitemaps_plus.values.base import Value
 from sitemaps_plus.values.extensions import EXTENSIONS
 
 STARTED = datetime.now(UTC)
-"""When the process started, about: class bodies are evaluated then."""
+"""About the time when the process started, when class bodies run."""
 
 Found = Iterator[CheckMessage]
 
 
 @register()
 def check_limits(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E007: limit and fill are within the protocol."""
+    """sitemaps_plus.E007: limit and fill have values that the protocol allows."""
     return [message for sitemap in sitemaps() for message in (*_check_limit(sitemap), *_check_fill(sitemap))]
 
 
@@ -41,14 +41,14 @@ def _check_limit(sitemap: Any) -> Found:
     if type(limit) is not int or not 1 <= limit <= MAX_URLS:
         yield Error(
             f"{name_of(sitemap)}.limit is {limit!r}.",
-            hint=f"Use a number from 1 to {MAX_URLS:,}: a sitemap may hold no more URLs.",
+            hint=f"Use a number from 1 to {MAX_URLS:,}, the most URLs that a sitemap may have.",
             obj=class_of(sitemap),
             id="sitemaps_plus.E007",
         )
     elif limit < (count := len(languages_of_rows(sitemap))):
         yield Error(
-            f"{name_of(sitemap)}.limit is {limit}, but each row has {count} URLs, one a language.",
-            hint=f"Raise limit to {count} or more, or name fewer languages.",
+            f"{name_of(sitemap)}.limit is {limit}, but each row has {count} URLs, one per language.",
+            hint=f"Set limit to {count} or more, or use fewer languages.",
             obj=class_of(sitemap),
             id="sitemaps_plus.E007",
         )
@@ -59,7 +59,7 @@ def _check_fill(sitemap: Any) -> Found:
     if isinstance(fill, bool) or not isinstance(fill, int | float) or not 0 < fill <= 1:
         yield Error(
             f"{name_of(sitemap)}.fill is {fill!r}.",
-            hint="Use a share above 0 and up to 1.0; 0.9 fits most sections.",
+            hint="Use a number above 0 and up to 1.0; 0.9 is right for most sections.",
             obj=class_of(sitemap),
             id="sitemaps_plus.E007",
         )
@@ -90,12 +90,12 @@ def _check_key(sitemap: Any) -> Found:
     if not _is_unique(model, fields):
         yield _key_error(
             sitemap,
-            f".key: {names!r} is not unique, so that a page cannot say where it starts.",
+            f".key: {names!r} is not unique, so pages cannot be divided by it.",
             f"Add a UniqueConstraint to {model.__name__}, or leave key out for the primary key.",
         )
     elif not _has_index(model, fields[0]):
         yield Warning(
-            f"{name_of(sitemap)}.key: no index begins with {fields[0].name}, so that every page reads the whole table.",
+            f"{name_of(sitemap)}.key: no index begins with {fields[0].name}, so every page reads the whole table.",
             hint=f"Add models.Index(fields={[field.name for field in fields]}) to {model.__name__}, or reorder key.",
             obj=class_of(sitemap),
             id="sitemaps_plus.W009",
@@ -108,7 +108,7 @@ def _key_error(sitemap: Any, text: str, hint: str) -> Error:
 
 @register()
 def check_changed_has_index(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.W010: a column that is sorted or filtered by has an index."""
+    """sitemaps_plus.W010: the column that rows are sorted or filtered by has an index."""
     return [message for sitemap in sitemaps() for message in _check_changed(sitemap)]
 
 
@@ -117,7 +117,7 @@ def _check_changed(sitemap: Any) -> Found:
     field = next((field for field in model._meta.concrete_fields if field.name == name), None) if model else None
     if model and field and not _has_index(model, field):
         yield Warning(
-            f"{name_of(sitemap)} looks for the newest rows by {model.__name__}.{name}, which has no index.",
+            f"{name_of(sitemap)} finds its newest rows by {model.__name__}.{name}, which has no index.",
             hint=f"Add db_index=True to the field, or models.Index(fields=[{name!r}]) to {model.__name__}.",
             obj=class_of(sitemap),
             id="sitemaps_plus.W010",
@@ -134,10 +134,10 @@ def _changed_column(sitemap: Any) -> str | None:
 
 @register()
 def check_dates(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E012: lastmod is not the name of a column, which would be taken for a date."""
+    """sitemaps_plus.E012: lastmod is not a text that is no date, such as the name of a column."""
     return [
         Error(
-            f"{name_of(sitemap)}.lastmod is the text {value!r}, which is no date and the same for every row.",
+            f"{name_of(sitemap)}.lastmod is the text {value!r}, which is not a date, and the same for every row.",
             hint=f"For the column of that name write lastmod = F({value!r}).",
             obj=class_of(sitemap),
             id="sitemaps_plus.E012",
@@ -149,12 +149,12 @@ def check_dates(**_kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_querysets(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.W013: a class-level queryset does not hold the moment at which the process started."""
+    """sitemaps_plus.W013: a class-level queryset does not compare with the time when the process started."""
     return [
         Warning(
-            f"{name_of(sitemap)}.queryset compares with {moment.isoformat()}, which was "
-            '"now" when the process started and stays the same until it ends.',
-            hint="Override get_queryset() and filter there, or compare with django.db.models.functions.Now().",
+            f"{name_of(sitemap)}.queryset compares with {moment.isoformat()}, the time "
+            "when the process started, and it will not change until the process ends.",
+            hint="Filter in get_queryset() instead, or compare with django.db.models.functions.Now().",
             obj=class_of(sitemap),
             id="sitemaps_plus.W013",
         )
@@ -167,7 +167,7 @@ def check_querysets(**_kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.urls)
 def check_url_names(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E014: the URL names that UrlFor was given exist."""
+    """sitemaps_plus.E014: the URL patterns that UrlFor names exist."""
     if not getattr(settings, "ROOT_URLCONF", None):
         return []
     return [
@@ -186,7 +186,7 @@ def check_url_names(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def _url_fors(value: Any) -> Iterator[UrlFor]:
-    """Yield a declared value, or what stands in its fields, as far as it is the name of a URL."""
+    """Yield each UrlFor in a declared value: the value itself, or in its fields."""
     if isinstance(value, UrlFor):
         yield value
     elif isinstance(value, Related):
@@ -223,7 +223,7 @@ def _is_date(text: str) -> bool:
 
 
 def _moments(node: Any) -> Iterator[date]:
-    """Yield the dates that the conditions of a query compare with."""
+    """Yield the dates with which the conditions of a query compare."""
     for child in getattr(node, "children", ()):
         yield from _moments(child)
     compared = getattr(node, "rhs", None)
@@ -236,5 +236,5 @@ def _is_from_start(moment: date) -> bool:
         return moment in (STARTED.date(), timezone.localdate(STARTED), STARTED.astimezone().date())
     if timezone.is_naive(moment):
         moment = timezone.make_aware(moment)
-    # Nobody writes microseconds by hand: they come from now(), also with days taken off.
+    # Nobody types microseconds: they come from now(), also after days were subtracted.
     return moment.microsecond != 0 or abs(moment - STARTED) < timedelta(hours=1)

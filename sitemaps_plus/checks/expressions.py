@@ -1,4 +1,4 @@
-"""Resolve the expressions of the registered classes against their models, without asking a database."""
+"""Resolve the expressions of the registered classes against their models, without a query."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ Found = Iterator[CheckMessage]
 
 
 class _Part(NamedTuple):
-    """An expression of a hook, and the rows that it is of."""
+    """An expression of a hook, and the rows that it is computed for."""
 
     hook: str
     expression: Any
     rows: QuerySet[Any]
-    place: str = ""
-    """Where it stands, for messages."""
+    prefix: str = ""
+    """The start of messages about it: the declaration that contains it."""
 
 
 @register()
 def check_expressions(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E020 and W021: what hooks read from the database exists, and is one thing for a row."""
+    """sitemaps_plus.E020 and W021: the columns that hooks read exist, and have one value for each row."""
     return [message for sitemap in sitemaps() for message in _check_expressions(sitemap)]
 
 
 def _check_expressions(sitemap: Any) -> Found:
     for part in _parts(sitemap):
         if problem := _problem(part):
-            yield _error(sitemap, f"{part.hook}: {part.place}{problem}", _remedy(part))
+            yield _error(sitemap, f"{part.hook}: {part.prefix}{problem}", _remedy(part))
         elif name := _to_many(part):
             yield Warning(
-                f"{name_of(sitemap)}.{part.hook}: F({name!r}) leads to many rows, so that a row comes once for each of "
-                "them and shows one alone.",
+                f"{name_of(sitemap)}.{part.hook}: F({name!r}) leads to many rows, so a row is listed once for each of "
+                "them, with only one value.",
                 hint=_related_hint(part.hook, name),
                 obj=class_of(sitemap),
                 id="sitemaps_plus.W021",
@@ -65,26 +65,26 @@ def _remedy(part: _Part) -> str:
     if isinstance(part.expression, Column) and part.expression.language:
         return (
             f"Add the column for {part.expression.language!r}, name another one for it in PerLanguage({{...}}), or "
-            "leave that language out of `languages` or LANGUAGES."
+            "remove that language from `languages` or LANGUAGES."
         )
     model = part.rows.model.__name__
-    return f"Correct the name. Columns that {model} does not have, get_queryset() may annotate."
+    return f"Correct the name. If {model} does not have the column, get_queryset() may annotate it."
 
 
 def _related_hint(hook: str, name: str) -> str:
     relation, _, column = name.partition("__")
     if hook == "images" and column and "__" not in column:
-        return f"Write images = Related({relation!r}, Image(loc=F({column!r}))), which reads them all."
+        return f"Write images = Related({relation!r}, Image(loc=F({column!r}))), which reads all of them."
     if hook in EXTENSIONS:
-        return f"Write {hook} = Related({relation!r}, ...), with a value of the related rows, which reads them all."
-    return f"Choose one of them: Max({name!r}), another aggregate, a Subquery, or Related(..., language=...)."
+        return f"Write {hook} = Related({relation!r}, ...), with a value of the related rows, which reads all of them."
+    return f"Choose one of them with Max({name!r}), another aggregate, a Subquery, or Related(..., language=...)."
 
 
 # The expressions of a class
 
 
 def _parts(sitemap: Any) -> Iterator[_Part]:
-    """Yield what the database computes for the rows of a class; nothing where only code knows the rows."""
+    """Yield the expressions of the hooks of a class; nothing if a method returns its rows."""
     rows = queryset_of(sitemap)
     if rows is None or _makes_rows(class_of(sitemap)):
         return
@@ -101,7 +101,7 @@ def _parts(sitemap: Any) -> Iterator[_Part]:
 
 
 def _makes_rows(cls: Any) -> bool:
-    """Return whether a method of the class makes the rows: it may annotate what hooks read."""
+    """Return whether a method of the class returns the rows: it may annotate columns that hooks read."""
     known = (ModelSitemap.items, NewsSitemap.items, contrib.GenericSitemap.items)
     return cls.items not in known or getattr(cls, "get_queryset", None) not in (None, ModelSitemap.get_queryset)
 
@@ -111,16 +111,16 @@ def _hooks(hooks: Hooks) -> Sequence[Any]:
 
 
 def _parts_of(related: Related, hook: str, rows: QuerySet[Any], languages: Sequence[str]) -> Iterator[_Part]:
-    """Yield the expressions of related rows; a relation that does not exist is for another check."""
+    """Yield the expressions for related rows; another check reports a relation that does not exist."""
     with suppress(InvalidSitemap):
         others = find_relation(rows.model, related.relation).model._default_manager.all()  # type: ignore[arg-type]
-        place = f"Related({related.relation!r}): "
+        prefix = f"Related({related.relation!r}): "
         given = [*related.parts(), *([] if related.language is None else [related.language])]
         for expression in given:
             if _is_needed(expression, languages):
-                yield _Part(hook, expression, others, place)
-        yield _Part(hook, _Filter(related.filter), others, f"{place}filter: ")
-        yield _Part(hook, _Order(related.order_by), others, f"{place}order_by: ")
+                yield _Part(hook, expression, others, prefix)
+        yield _Part(hook, _Filter(related.filter), others, f"{prefix}filter: ")
+        yield _Part(hook, _Order(related.order_by), others, f"{prefix}order_by: ")
 
 
 class _Filter(NamedTuple):
@@ -139,7 +139,7 @@ class _Order(NamedTuple):
 
 
 def _languages(sitemap: Any) -> Sequence[str]:
-    """Return the languages in which a class makes URLs; all of them where only rows tell."""
+    """Return the languages in which a class makes URLs; all of the project if each row has its own."""
     if not declared(sitemap, "i18n", True):
         return (settings.LANGUAGE_CODE,)
     return languages_of_rows(sitemap) or [code for code, _ in settings.LANGUAGES]
@@ -150,7 +150,7 @@ def _is_needed(expression: Any, languages: Sequence[str]) -> bool:
     return language is None or any(same_language(language, code) for code in languages)
 
 
-# What is wrong with one
+# The problem of one expression
 
 
 def _problem(part: _Part) -> str | None:
@@ -161,7 +161,7 @@ def _problem(part: _Part) -> str | None:
             part.expression.resolve_expression(part.rows.query.chain())
     except FieldError as error:
         return _CHOICES.sub(_without_ours, str(error))
-    except Exception:  # of an expression of any kind; what cannot be resolved here is told where rows are read
+    except Exception:  # an expression of any kind; reading the rows reports it
         return None
     return None
 
@@ -171,15 +171,15 @@ def _without_ours(choices: re.Match[str]) -> str:
 
 
 def _to_many(part: _Part) -> str | None:
-    """Return the name in an expression that joins many rows to one; None for none."""
-    # Of related rows each may have many: a value comes for each of them.
-    if part.place:
+    """Return the name in an expression that joins many rows to one, or None."""
+    # A related row may join many: there is a value for each of them.
+    if part.prefix:
         return None
     query = part.rows.query.chain()
     known = set(query.alias_map)
-    with suppress(Exception):  # of an expression of any kind
+    with suppress(Exception):  # an expression of any kind
         part.expression.resolve_expression(query)
-    # What the queryset joins already, it has chosen from.
+    # The queryset joins these rows already, and has chosen from them.
     if set(query.alias_map) <= known:
         return None
     names = (name for name in _names(part.expression) if name.partition("__")[0] not in query.annotations)
@@ -187,7 +187,7 @@ def _to_many(part: _Part) -> str | None:
 
 
 def _names(expression: Any) -> Iterator[str]:
-    """Yield the names that an expression reads row by row."""
+    """Yield the names that an expression reads for each row."""
     if isinstance(expression, Column):
         expression = expression.expression
     if isinstance(expression, F) and not isinstance(expression, OuterRef):
@@ -207,7 +207,7 @@ def _leads_to_many(query: Any, name: str) -> bool:
 
 @register()
 def check_news(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E022: a section of news has a date field, and a window that is a time."""
+    """sitemaps_plus.E022: a section of news has a date field and a window of time."""
     news = [sitemap for sitemap in sitemaps() if issubclass(class_of(sitemap), NewsSitemap)]
     return [message for sitemap in news for message in (*_check_date_field(sitemap), *_check_window(sitemap))]
 
@@ -222,10 +222,10 @@ def _check_date_field(sitemap: Any) -> Found:
     except FieldDoesNotExist:
         field = None
     if not isinstance(field, DateField):
-        is_what = "is no field" if field is None else f"is a {type(field).__name__}"
+        reason = "is not a field" if field is None else f"is a {type(field).__name__}"
         yield Error(
-            f"{name_of(sitemap)}.date_field is {name!r}, which {is_what} of {model.__name__}.",
-            hint=f"Name the field that says when an article was published. Fields with dates: {dates}.",
+            f"{name_of(sitemap)}.date_field is {name!r}, which {reason} of {model.__name__}.",
+            hint=f"Name the field with the time of publication. Fields with dates: {dates}.",
             obj=class_of(sitemap),
             id="sitemaps_plus.E022",
         )

@@ -1,4 +1,4 @@
-"""Check what the registered classes say of languages and of rows in other tables."""
+"""Check the languages and the relations that the registered classes declare."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_alternates(**_kwargs: Any) -> list[CheckMessage]:
     return [
         Warning(
             f"{name_of(sitemap)}.{name} has no effect: {name_of(sitemap)}.i18n is False.",
-            hint=f"Set i18n = True on {name_of(sitemap)}, or take {name} away.",
+            hint=f"Set i18n = True on {name_of(sitemap)}, or remove {name}.",
             obj=class_of(sitemap),
             id="sitemaps_plus.W011",
         )
@@ -40,13 +40,13 @@ def _links_rows(sitemap: Any) -> bool:
 
 @register()
 def check_hreflang(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.W018: the languages that URLs link to have a code that search engines know."""
+    """sitemaps_plus.W018: search engines know the codes of the languages that URLs link to."""
     return [
         Warning(
-            f"{name_of(sitemap)} makes URLs in languages whose codes search engines do not know, so that nothing links "
+            f"{name_of(sitemap)} makes URLs in languages with codes that search engines do not know, and no page links "
             f"to them: {', '.join(map(repr, unknown))}.",
             hint=f'Set SITEMAPS_PLUS = {{"HREFLANG": {{{unknown[0]!r}: "..."}}}} to a code that they know, or to None. '
-            "Where you did not set LANGUAGES: set it to the languages of your pages.",
+            "If you have not set LANGUAGES, set it to the languages of your pages.",
             obj=class_of(sitemap),
             id="sitemaps_plus.W018",
         )
@@ -80,7 +80,7 @@ def _check_relations(sitemap: Any) -> Found:
         except InvalidSitemap as error:
             yield Error(
                 f"{name_of(sitemap)}: {error}",
-                hint="Correct the name. What leads to one row is an expression: F('brand__logo').",
+                hint="Correct the name. For a relation to one row use an expression: F('brand__logo').",
                 obj=class_of(sitemap),
                 id="sitemaps_plus.E019",
             )
@@ -89,5 +89,5 @@ def _check_relations(sitemap: Any) -> Found:
 def _relations(sitemap: Any) -> list[Related]:
     loads = (column.load for column in read_hooks(sitemap).columns.values() if isinstance(column, Column))
     owners = (getattr(load, "__self__", None) for load in loads)
-    # By identity: what is declared need not be hashable.
+    # By identity: a declared value need not be hashable.
     return list({id(owner): owner for owner in owners if isinstance(owner, Related)}.values())

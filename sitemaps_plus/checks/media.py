@@ -1,4 +1,4 @@
-"""Check the files whose addresses the images and videos of a section have."""
+"""Check the files in the images and videos of a section."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sitemaps_plus.values.fields import Declared
 from sitemaps_plus.values.xml import signature_in
 
 _PROBE = "sitemaps-plus-check.jpg"
-"""A file that need not exist: storages make addresses without asking for it."""
+"""A file that need not exist: storages make URLs without looking for it."""
 
 _OPTIONS = (
-    "in the OPTIONS of the storage. Its files have to be public then: give these a storage of their own if need be."
+    "in the OPTIONS of the storage. Its files must be public then: move these to a storage of their own if necessary."
 )
 
 
 class _File(NamedTuple):
-    """A file of each row, and where its address goes."""
+    """A file of each row, and the field that has its URL."""
 
     hook: str
     place: str
@@ -32,7 +32,7 @@ class _File(NamedTuple):
 
 
 class _Signing(NamedTuple):
-    """How a storage signs addresses, and what ends that."""
+    """How a storage signs URLs, and how to stop it."""
 
     how: str
     remedy: str
@@ -40,11 +40,11 @@ class _Signing(NamedTuple):
 
 @register(Tags.files)
 def check_signed_files(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E017: images and videos have addresses that work for as long as the files are there."""
+    """sitemaps_plus.E017: the URLs of images and videos do not expire."""
     return [
         Error(
             f"{name_of(sitemap)}.{file.hook}: {file.place} is {file.field}, a file of {_name(file.field.storage)}, "
-            f"which signs its addresses ({signing.how}). Crawlers would get links that stop working.",
+            f"which signs its URLs ({signing.how}). Crawlers would get links that expire.",
             hint=signing.remedy,
             obj=class_of(sitemap),
             id="sitemaps_plus.E017",
@@ -69,62 +69,62 @@ def _files(sitemap: Any) -> Iterator[_File]:
 
 
 def _unwrapped(value: Any, rows: Any) -> tuple[Any, Any]:
-    """Return a value and the rows that its expressions are of; those of `Related` are rows of another model."""
+    """Return a value and the rows that its expressions are computed for: for `Related`, those of another model."""
     if not isinstance(value, Related) or not isinstance(value.value, Declared):
         return value, rows
     try:
         return value.value, find_relation(rows.model, value.relation).model._default_manager.all()
-    except InvalidSitemap:  # there is no such relation, which is told where rows are read
+    except InvalidSitemap:  # another check reports the relation
         return value, rows
 
 
 def _field(queryset: Any, expression: Any) -> Any:
     try:
         return expression.resolve_expression(queryset.query.chain()).output_field
-    except Exception:  # of an expression of any kind; what cannot be resolved is told where rows are read
+    except Exception:  # an expression of any kind; another check reports it
         return None
 
 
 def _signing(storage: Any) -> _Signing | None:
     try:
-        return _by_options(storage) if _has_options(storage) else _by_address(storage)
-    except Exception:  # of a storage of any kind; one that cannot be made or has no addresses is not for this check
+        return _by_options(storage) if _has_options(storage) else _by_url(storage)
+    except Exception:  # a storage of any kind; one that fails has no signed URLs
         return None
 
 
 def _has_options(storage: Any) -> bool:
-    """Return whether attributes tell: url() of such a storage may ask a server for what it signs with."""
+    """Return whether attributes are enough: url() of such a storage may contact a server for its key."""
     return hasattr(storage, "querystring_auth") or hasattr(storage, "expiration_secs")
 
 
 def _by_options(storage: Any) -> _Signing | None:
     if getattr(storage, "expiration_secs", None):
         return _Signing("expiration_secs is set", f"Set expiration_secs=None {_OPTIONS}")
-    # On Google Cloud, files that are public by their ACL have plain addresses all the same.
+    # On Google Cloud, files with a public ACL have unsigned URLs all the same.
     if not getattr(storage, "querystring_auth", False) or getattr(storage, "default_acl", None) == "publicRead":
         return None
     if not getattr(storage, "custom_domain", None):
         return _Signing("querystring_auth is True", f"Set querystring_auth=False {_OPTIONS}")
-    # Under a domain of its own S3 signs nothing, unless it has the key of CloudFront.
+    # With a custom domain S3 signs nothing, unless it has a key of CloudFront.
     if getattr(storage, "cloudfront_signer", None):
         return _Signing(
             "querystring_auth is True and it has a cloudfront_signer",
-            f"Set querystring_auth=False, or take cloudfront_signer or its key out, {_OPTIONS}",
+            f"Set querystring_auth=False, or remove cloudfront_signer or its key, {_OPTIONS}",
         )
     return None
 
 
-def _by_address(storage: Any) -> _Signing | None:
+def _by_url(storage: Any) -> _Signing | None:
     signature = signature_in(storage.url(_PROBE))
     if signature is None:
         return None
     return _Signing(
-        f"they hold {signature}",
+        f"they contain {signature}",
         "Give the field a storage whose url() signs nothing. In django-storages that is querystring_auth=False for S3, "
         "CloudFront and Google Cloud, and expiration_secs=None for Azure.",
     )
 
 
 def _name(storage: Any) -> str:
-    # Not type(): the default storage stands behind an object that is made late.
+    # Not type(): the default storage is wrapped in a lazy object.
     return str(storage.__class__.__name__)

@@ -36,7 +36,7 @@ def check_setting_names(**_kwargs: Any) -> list[CheckMessage]:
     return [
         Error(
             f"SITEMAPS_PLUS has an unknown setting {name!r}.",
-            hint=f"Take it out, or use one of {', '.join(NAMES)}.",
+            hint=f"Remove it, or use one of {', '.join(NAMES)}.",
             id="sitemaps_plus.E001",
         )
         for name in given
@@ -46,7 +46,7 @@ def check_setting_names(**_kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_setting_values(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E002: a setting has a value that can work."""
+    """sitemaps_plus.E002: each setting has a value that can work."""
     return [
         Error(f'SITEMAPS_PLUS["{name}"] cannot be {value!r}.', hint=hint, id="sitemaps_plus.E002")
         for name, value, hint in wrong_values(get_settings())
@@ -55,7 +55,7 @@ def check_setting_values(**_kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_origin(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E003: ORIGIN and PUBLIC_URL can be the beginning of URLs, and name sites by their id."""
+    """sitemaps_plus.E003: URLs can begin with ORIGIN and PUBLIC_URL, and their keys are ids of sites."""
     given = get_settings()
     return [
         *_check_addresses("ORIGIN", given.ORIGIN, _origin_error, "https://example.com"),
@@ -69,9 +69,9 @@ def _check_addresses(name: str, given: Any, problem: Any, example: str) -> Itera
     else:
         texts, ids = [] if given is None else [given], []
     for text in texts:
-        if said := problem(text):
+        if reason := problem(text):
             yield Error(
-                f'SITEMAPS_PLUS["{name}"] has {text!r}: {said}',
+                f'SITEMAPS_PLUS["{name}"] has {text!r}: {reason}',
                 hint=f'It should look like "{example}".',
                 id="sitemaps_plus.E003",
             )
@@ -85,7 +85,7 @@ def _check_addresses(name: str, given: Any, problem: Any, example: str) -> Itera
 
 @register()
 def check_origin_is_known(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.W004: something beside the request tells the site's host."""
+    """sitemaps_plus.W004: a setting or the Sites framework names the host."""
     if not len(registry) or get_settings().ORIGIN is not None or apps.is_installed("django.contrib.sites"):
         return []
     return [
@@ -99,15 +99,15 @@ def check_origin_is_known(**_kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_one_origin_for_several_sites(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E005: where requests choose the site, each site has an origin of its own."""
+    """sitemaps_plus.E005: if the request decides the site, each site has an origin of its own."""
     several = apps.is_installed("django.contrib.sites") and not getattr(settings, "SITE_ID", None)
     if not several or not isinstance(get_settings().ORIGIN, str):
         return []
     return [
         Error(
             'SITEMAPS_PLUS["ORIGIN"] is one origin, but without SITE_ID each request may belong to another site.',
-            hint='Give one for each site id, {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}, or leave '
-            "ORIGIN out: the domains of the Sites framework are used then.",
+            hint='Give one for each site id, {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}, or remove '
+            "ORIGIN to use the domains of the Sites framework.",
             id="sitemaps_plus.E005",
         )
     ]
@@ -117,7 +117,7 @@ def check_one_origin_for_several_sites(**_kwargs: Any) -> list[CheckMessage]:
 def check_storage(**_kwargs: Any) -> list[CheckMessage]:
     """sitemaps_plus.E006: STORAGE names an entry of STORAGES."""
     alias = get_settings().STORAGE
-    # The default may be missing in STORAGES: files go to the default storage then.
+    # STORAGES may lack the default alias: then files go to the default storage.
     if alias == Settings().STORAGE or alias in tuple(settings.STORAGES):
         return []
     return [
@@ -151,7 +151,7 @@ def check_storage_overwrites(**_kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.urls)
 def check_urls(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.W015 and W016: the sitemap URLs lie at the root and no other pattern hides them."""
+    """sitemaps_plus.W015 and W016: the URLs of sitemaps are at the root, and no other pattern hides them."""
     if not getattr(settings, "ROOT_URLCONF", None):
         return []
     try:
@@ -164,7 +164,7 @@ def check_urls(**_kwargs: Any) -> list[CheckMessage]:
 def _check_root(index: str) -> Iterator[CheckMessage]:
     if index != f"{get_script_prefix()}{index_file()}":
         yield Warning(
-            f"The index is at {index}: a sitemap covers only URLs in its own directory and below.",
+            f"The index is at {index}, and a sitemap only covers URLs in its own directory and below.",
             hint='Include the URLconf at the root: path("", include("sitemaps_plus.urls")).',
             id="sitemaps_plus.W015",
         )
@@ -174,7 +174,7 @@ def _check_shadow(index: str, label: str | None) -> Iterator[CheckMessage]:
     path = index if label is None else f"{index.removesuffix(index_file())}{index_file(label)}"
     expected = views.site_index if label is None else views.section_index
     try:
-        # resolve() wants what follows the script prefix.
+        # resolve() takes the path after the script prefix.
         match = resolve(f"/{path.removeprefix(get_script_prefix())}")
     except Resolver404:
         answers = "nothing"
@@ -184,7 +184,7 @@ def _check_shadow(index: str, label: str | None) -> Iterator[CheckMessage]:
         answers = match.view_name
     yield Warning(
         f"{path} is answered by {answers}, not by sitemaps_plus.",
-        hint="Take the other pattern out of the URLconf, or put include('sitemaps_plus.urls') before it.",
+        hint="Remove the other pattern from the URLconf, or put include('sitemaps_plus.urls') before it.",
         id="sitemaps_plus.W016",
     )
 
@@ -204,7 +204,7 @@ def _public_url_error(text: Any) -> str | None:
         return f"it is a {type(text).__name__}, not a text."
     try:
         if text.startswith("/") or "?" in text or "#" in text:
-            raise InvalidEntry("E-URL-RELATIVE", "it is no absolute URL of a directory.")
+            raise InvalidEntry("E-URL-RELATIVE", "it is not an absolute URL of a directory.")
         normalize(text, origin=_ANY_ORIGIN)
     except SitemapError as error:
         return str(error)

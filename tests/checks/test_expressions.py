@@ -114,7 +114,7 @@ def test_e020_a_language_without_a_column_is_told_with_where_languages_are_chose
 
     assert text.startswith("Rows.location: Cannot resolve keyword 'slug_fr'")
     assert hint.startswith("Add the column for 'fr'")
-    assert hint.endswith("or leave that language out of `languages` or LANGUAGES.")
+    assert hint.endswith("or remove that language from `languages` or LANGUAGES.")
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_what_is_one_thing_for_a_row_is_not_reported(model: Any, hooks: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "is_what"), [("published", "is no field of Article"), ("title", "is a CharField of Article")]
+    ("name", "is_what"), [("published", "is not a field of Article"), ("title", "is a CharField of Article")]
 )
 def test_e022_a_date_field_that_has_no_dates_is_found(name: str, is_what: str) -> None:
     rows(Article, NewsSitemap, date_field=name)

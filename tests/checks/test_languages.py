@@ -42,8 +42,8 @@ def test_w018_a_language_that_search_engines_do_not_know_is_found(base: Any, set
     ((id, text),) = said()
 
     assert id == "W018"
-    assert "Pages makes URLs in languages whose codes search engines do not know" in text
-    assert "nothing links to them: 'es-419', 'dsb'." in text
+    assert "Pages makes URLs in languages with codes that search engines do not know" in text
+    assert "no page links to them: 'es-419', 'dsb'." in text
     assert 'SITEMAPS_PLUS = {"HREFLANG": {\'es-419\': "..."}}' in text
     settings.SITEMAPS_PLUS = {"HREFLANG": {"es-419": "es", "dsb": None}}
     assert said() == []

@@ -70,8 +70,8 @@ def test_e017_names_class_hook_field_storage_and_option(monkeypatch: pytest.Monk
     ((text, hint),) = said()
 
     assert text == (
-        "Rows.images: Image.loc is testapp.Product.file, a file of Remote, which signs its addresses "
-        "(querystring_auth is True). Crawlers would get links that stop working."
+        "Rows.images: Image.loc is testapp.Product.file, a file of Remote, which signs its URLs "
+        "(querystring_auth is True). Crawlers would get links that expire."
     )
     assert hint.startswith("Set querystring_auth=False in the OPTIONS of the storage.")
 
@@ -85,7 +85,7 @@ def test_e017_names_class_hook_field_storage_and_option(monkeypatch: pytest.Monk
         (
             {"querystring_auth": True, "custom_domain": "cdn.example.net", "cloudfront_signer": object()},
             "it has a cloudfront_signer",
-            "querystring_auth=False, or take cloudfront_signer",
+            "querystring_auth=False, or remove cloudfront_signer",
         ),
         ({"expiration_secs": 3600}, "expiration_secs is set", "expiration_secs=None"),
     ],
@@ -152,7 +152,7 @@ def test_e017_any_other_storage_is_asked_for_an_address(monkeypatch: pytest.Monk
 
     ((text, hint),) = said()
 
-    assert f"which signs its addresses (they hold {how})" in text
+    assert f"which signs its URLs (they contain {how})" in text
     assert "querystring_auth=False for S3, CloudFront and Google Cloud, and expiration_secs=None for Azure" in hint
 
 

@@ -311,7 +311,7 @@ def test_e007_all_languages_of_a_row_fit_a_page(settings):
 
     assert id == "E007"
     assert "each row has 3 URLs" in text
-    assert "Raise limit to 3 or more, or name fewer languages" in text
+    assert "Set limit to 3 or more, or use fewer languages" in text
 
     registry.unregister("rows")
     rows(i18n=True, limit=2, languages=["en", "de"])
@@ -326,7 +326,7 @@ def test_e007_a_page_is_filled_to_a_share(fill):
 
     assert id == "E007"
     assert f"Rows.fill is {fill!r}" in text
-    assert "0.9 fits most" in text
+    assert "0.9 is right for most" in text
 
 
 @pytest.mark.parametrize("fill", [0.01, 0.9, 1, 1.0])
@@ -481,7 +481,7 @@ def test_w013_a_queryset_does_not_hold_the_start_of_the_process(condition):
 
     assert {id for id, _ in messages} == {"W013"}
     assert {text.partition(".")[0] for _, text in messages} == {"Rows", "GenericSitemap"}
-    assert all("Override get_queryset()" in text and "Now()" in text for _, text in messages)
+    assert all("Filter in get_queryset()" in text and "Now()" in text for _, text in messages)
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,12 @@ class SitemapPage(models.Model):
     Written by ``sitemaps_plus.plan.planner`` alone.
     """
 
-    site = models.PositiveIntegerField(_("site"), default=0, help_text=_("Id of the site, 0 without sites."))
+    site = models.PositiveIntegerField(_("site"), default=0, help_text=_("ID of the site; 0 if there are no sites."))
     label = models.CharField(_("section"), max_length=100)
     number = models.PositiveIntegerField(_("number"))
-    rank = models.PositiveIntegerField(_("rank"), default=0, help_text=_("Place of the page in key order."))
+    rank = models.PositiveIntegerField(_("rank"), default=0, help_text=_("Position of the page in key order."))
     start = models.JSONField(
-        _("start"), null=True, blank=True, help_text=_("Key of the first row; empty for no lower bound.")
+        _("start"), null=True, blank=True, help_text=_("Key of the first row; empty if the page has no lower bound.")
     )
     start_digest = models.CharField(  # noqa: DJ001 - null, for retired pages, is no duplicate of null
         # A digest, not the start itself: a database may hold "a" and "A" for equal.
@@ -33,7 +33,9 @@ class SitemapPage(models.Model):
         blank=True,
         editable=False,
     )
-    layout = models.CharField(_("layout"), max_length=255, help_text=_("What the cuts depend on: limit and key."))
+    layout = models.CharField(
+        _("layout"), max_length=255, help_text=_("What the page boundaries depend on: limit and key.")
+    )
     rows = models.PositiveIntegerField(_("rows"), null=True, blank=True)
     validator = models.CharField(_("validator"), max_length=255, blank=True, default="")
     recipe = models.CharField(_("recipe"), max_length=64, blank=True, default="")
@@ -44,19 +46,22 @@ class SitemapPage(models.Model):
         _("digest"), max_length=64, blank=True, default="", help_text=_("SHA-256 of the uncompressed bytes.")
     )
     built_digest = models.CharField(
-        _("digest of the built file"), max_length=64, blank=True, default="", help_text=_("Empty where none was built.")
+        _("digest of the built file"), max_length=64, blank=True, default="", help_text=_("Empty if no file was built.")
     )
     built_at = models.DateTimeField(
         _("built at"), null=True, blank=True, help_text=_("When a build last rendered the page.")
     )
     left_out = models.PositiveIntegerField(
-        _("rows left out"), default=0, help_text=_("Rows that the built file does not show.")
+        _("rows left out"), default=0, help_text=_("Rows that are missing in the built file.")
     )
     dropped = models.PositiveIntegerField(
-        _("parts dropped"), default=0, help_text=_("Parts that are missing from rows in the built file.")
+        _("parts dropped"), default=0, help_text=_("Optional parts of rows that are missing in the built file.")
     )
     problems = models.JSONField(
-        _("problems"), default=list, blank=True, help_text=_("The first of both: key, hook, code and reason.")
+        _("problems"),
+        default=list,
+        blank=True,
+        help_text=_("The first rows left out and parts dropped: key, hook, code and reason."),
     )
     origin = models.CharField(_("origin"), max_length=300, blank=True, default="")
     checked_at = models.DateTimeField(_("checked at"), null=True, blank=True)
@@ -99,28 +104,30 @@ class Build(models.Model):
         STOPPED = "stopped", _("stopped")
         LOST = "lost", _("lost")
 
-    site = models.PositiveIntegerField(_("site"), default=0, help_text=_("Id of the site, 0 without sites."))
+    site = models.PositiveIntegerField(_("site"), default=0, help_text=_("ID of the site; 0 if there are no sites."))
     # Null, for builds that have ended, is no duplicate of null.
     lease = models.CharField(_("lease"), max_length=50, null=True, blank=True, unique=True, editable=False)
-    holder = models.CharField(_("holder"), max_length=255, help_text=_("Host and process that build."))
+    holder = models.CharField(_("holder"), max_length=255, help_text=_("Host and process that run the build."))
     started_at = models.DateTimeField(_("started at"))
     expires_at = models.DateTimeField(
-        _("expires at"), help_text=_("When another build may take over, unless this one gives a sign of life.")
+        _("expires at"), help_text=_("When another build may take over unless this one renews its lease.")
     )
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
     result = models.CharField(_("result"), max_length=10, choices=Result.choices, default=Result.RUNNING)
     started_by = models.CharField(_("started by"), max_length=255, blank=True, default="")
-    labels = models.JSONField(_("sections asked for"), default=list, blank=True, help_text=_("Empty for all."))
+    labels = models.JSONField(_("requested sections"), default=list, blank=True, help_text=_("Empty means all."))
     progress = models.CharField(_("progress"), max_length=255, blank=True, default="")
-    pages = models.PositiveIntegerField(_("pages"), null=True, blank=True, help_text=_("Pages that are listed."))
+    pages = models.PositiveIntegerField(_("pages"), null=True, blank=True, help_text=_("Pages that the indexes list."))
     rendered = models.PositiveIntegerField(_("pages rendered"), null=True, blank=True)
-    skipped = models.PositiveIntegerField(_("pages as they were"), null=True, blank=True)
+    skipped = models.PositiveIntegerField(_("unchanged pages"), null=True, blank=True)
     written = models.PositiveIntegerField(_("pages written"), null=True, blank=True)
     urls = models.PositiveIntegerField(_("URLs"), null=True, blank=True)
     bytes = models.PositiveBigIntegerField(_("uncompressed bytes"), null=True, blank=True)
     left_out = models.PositiveIntegerField(_("rows left out"), null=True, blank=True)
-    sections = models.JSONField(_("sections"), default=list, blank=True, help_text=_("What became of each."))
-    errors = models.JSONField(_("errors"), default=list, blank=True, help_text=_("What failed beside the sections."))
+    sections = models.JSONField(_("sections"), default=list, blank=True, help_text=_("The result of each section."))
+    errors = models.JSONField(
+        _("errors"), default=list, blank=True, help_text=_("Errors that are not about one section.")
+    )
 
     class Meta:
         verbose_name = _("build")
@@ -139,20 +146,20 @@ class CrawlerVisit(models.Model):
     claims.
     """
 
-    site = models.PositiveIntegerField(_("site"), default=0, help_text=_("Id of the site, 0 without sites."))
+    site = models.PositiveIntegerField(_("site"), default=0, help_text=_("ID of the site; 0 if there are no sites."))
     label = models.CharField(
         _("section"), max_length=100, blank=True, default="", help_text=_("Empty for the index of the site.")
     )
-    crawler = models.CharField(_("crawler"), max_length=30, help_text=_("What the user agent claims to be."))
+    crawler = models.CharField(_("crawler"), max_length=30, help_text=_("Name that the user agent claims."))
     day = models.DateField(_("day"), help_text=_("In UTC."))
-    count_200 = models.PositiveIntegerField(_("documents"), default=0, help_text=_("Answers with status 200."))
-    count_304 = models.PositiveIntegerField(_("not modified"), default=0, help_text=_("Answers with status 304."))
-    count_other = models.PositiveIntegerField(_("other answers"), default=0)
+    count_200 = models.PositiveIntegerField(_("documents"), default=0, help_text=_("Responses with status 200."))
+    count_304 = models.PositiveIntegerField(_("not modified"), default=0, help_text=_("Responses with status 304."))
+    count_other = models.PositiveIntegerField(_("other responses"), default=0)
     last_at = models.DateTimeField(_("last visit"))
 
     class Meta:
-        verbose_name = _("visit of a crawler")
-        verbose_name_plural = _("visits of crawlers")
+        verbose_name = _("crawler visit")
+        verbose_name_plural = _("crawler visits")
         ordering = ("-day", "site", "label", "crawler")
         constraints = (
             models.UniqueConstraint(fields=("site", "label", "crawler", "day"), name="sitemaps_plus_visit_of_a_day"),

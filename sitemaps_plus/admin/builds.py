@@ -62,7 +62,7 @@ class BuildAdmin(ReadOnly, _Base):
         """Return the labels, or "all"."""
         return ", ".join(map(str, build.labels)) or _("all")
 
-    @admin.display(description=gettext_lazy("time"))
+    @admin.display(description=gettext_lazy("duration"))
     def took(self, build: Build) -> str:
         """Return the duration of the build."""
         seconds = panels.seconds_of(build)

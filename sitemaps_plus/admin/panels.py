@@ -130,7 +130,7 @@ class SectionRow:
     def path(self) -> str:
         """How the rows are read, and why."""
         if self.status.path == "object" and self.status.decided_by:
-            return _("objects, for %(hook)s") % {"hook": self.status.decided_by}
+            return _("objects, because of %(hook)s") % {"hook": self.status.decided_by}
         return {"row": _("columns"), "object": _("objects")}.get(self.status.path, "")
 
     @property
@@ -350,7 +350,7 @@ def _site_charts(builds: Sequence[Build], name: str) -> list[Chart]:
         Chart(name=f"{name}-bytes", title=_("Size"), values=[build.bytes for build in whole], show=filesizeformat),
         Chart(
             name=f"{name}-seconds",
-            title=_("Time of a build"),
+            title=_("Build time"),
             values=[seconds_of(build) for build in whole],
             show=duration,
             kind="bars",

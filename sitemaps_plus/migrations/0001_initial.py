@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
                 (
                     "site",
                     models.PositiveIntegerField(
-                        default=0, help_text="Id of the site, 0 without sites.", verbose_name="site"
+                        default=0, help_text="ID of the site; 0 if there are no sites.", verbose_name="site"
                     ),
                 ),
                 ("label", models.CharField(max_length=100, verbose_name="section")),
@@ -24,14 +24,14 @@ class Migration(migrations.Migration):
                 (
                     "rank",
                     models.PositiveIntegerField(
-                        default=0, help_text="Place of the page in key order.", verbose_name="rank"
+                        default=0, help_text="Position of the page in key order.", verbose_name="rank"
                     ),
                 ),
                 (
                     "start",
                     models.JSONField(
                         blank=True,
-                        help_text="Key of the first row; empty for no lower bound.",
+                        help_text="Key of the first row; empty if the page has no lower bound.",
                         null=True,
                         verbose_name="start",
                     ),
@@ -43,7 +43,9 @@ class Migration(migrations.Migration):
                 (
                     "layout",
                     models.CharField(
-                        help_text="What the cuts depend on: limit and key.", max_length=255, verbose_name="layout"
+                        help_text="What the page boundaries depend on: limit and key.",
+                        max_length=255,
+                        verbose_name="layout",
                     ),
                 ),
                 ("rows", models.PositiveIntegerField(blank=True, null=True, verbose_name="rows")),

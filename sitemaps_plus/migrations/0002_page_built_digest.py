@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
             field=models.CharField(
                 blank=True,
                 default="",
-                help_text="Empty where none was built.",
+                help_text="Empty if no file was built.",
                 max_length=64,
                 verbose_name="digest of the built file",
             ),

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
                 (
                     "site",
                     models.PositiveIntegerField(
-                        default=0, help_text="Id of the site, 0 without sites.", verbose_name="site"
+                        default=0, help_text="ID of the site; 0 if there are no sites.", verbose_name="site"
                     ),
                 ),
                 (
@@ -23,13 +23,15 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "holder",
-                    models.CharField(help_text="Host and process that build.", max_length=255, verbose_name="holder"),
+                    models.CharField(
+                        help_text="Host and process that run the build.", max_length=255, verbose_name="holder"
+                    ),
                 ),
                 ("started_at", models.DateTimeField(verbose_name="started at")),
                 (
                     "expires_at",
                     models.DateTimeField(
-                        help_text="When another build may take over, unless this one gives a sign of life.",
+                        help_text="When another build may take over unless this one renews its lease.",
                         verbose_name="expires at",
                     ),
                 ),

@@ -25,14 +25,14 @@ class Migration(migrations.Migration):
             model_name="build",
             name="errors",
             field=models.JSONField(
-                blank=True, default=list, help_text="What failed beside the sections.", verbose_name="errors"
+                blank=True, default=list, help_text="Errors that are not about one section.", verbose_name="errors"
             ),
         ),
         migrations.AddField(
             model_name="build",
             name="labels",
             field=models.JSONField(
-                blank=True, default=list, help_text="Empty for all.", verbose_name="sections asked for"
+                blank=True, default=list, help_text="Empty means all.", verbose_name="requested sections"
             ),
         ),
         migrations.AddField(
@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
             model_name="build",
             name="pages",
             field=models.PositiveIntegerField(
-                blank=True, help_text="Pages that are listed.", null=True, verbose_name="pages"
+                blank=True, help_text="Pages that the indexes list.", null=True, verbose_name="pages"
             ),
         ),
         migrations.AddField(
@@ -60,12 +60,14 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="build",
             name="sections",
-            field=models.JSONField(blank=True, default=list, help_text="What became of each.", verbose_name="sections"),
+            field=models.JSONField(
+                blank=True, default=list, help_text="The result of each section.", verbose_name="sections"
+            ),
         ),
         migrations.AddField(
             model_name="build",
             name="skipped",
-            field=models.PositiveIntegerField(blank=True, null=True, verbose_name="pages as they were"),
+            field=models.PositiveIntegerField(blank=True, null=True, verbose_name="unchanged pages"),
         ),
         migrations.AddField(
             model_name="build",
@@ -86,14 +88,16 @@ class Migration(migrations.Migration):
             model_name="sitemappage",
             name="dropped",
             field=models.PositiveIntegerField(
-                default=0, help_text="Parts that are missing from rows in the built file.", verbose_name="parts dropped"
+                default=0,
+                help_text="Optional parts of rows that are missing in the built file.",
+                verbose_name="parts dropped",
             ),
         ),
         migrations.AddField(
             model_name="sitemappage",
             name="left_out",
             field=models.PositiveIntegerField(
-                default=0, help_text="Rows that the built file does not show.", verbose_name="rows left out"
+                default=0, help_text="Rows that are missing in the built file.", verbose_name="rows left out"
             ),
         ),
         migrations.AddField(
@@ -102,7 +106,7 @@ class Migration(migrations.Migration):
             field=models.JSONField(
                 blank=True,
                 default=list,
-                help_text="The first of both: key, hook, code and reason.",
+                help_text="The first rows left out and parts dropped: key, hook, code and reason.",
                 verbose_name="problems",
             ),
         ),

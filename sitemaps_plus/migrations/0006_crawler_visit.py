@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
                 (
                     "site",
                     models.PositiveIntegerField(
-                        default=0, help_text="Id of the site, 0 without sites.", verbose_name="site"
+                        default=0, help_text="ID of the site; 0 if there are no sites.", verbose_name="site"
                     ),
                 ),
                 (
@@ -28,28 +28,28 @@ class Migration(migrations.Migration):
                 (
                     "crawler",
                     models.CharField(
-                        help_text="What the user agent claims to be.", max_length=30, verbose_name="crawler"
+                        help_text="Name that the user agent claims.", max_length=30, verbose_name="crawler"
                     ),
                 ),
                 ("day", models.DateField(help_text="In UTC.", verbose_name="day")),
                 (
                     "count_200",
                     models.PositiveIntegerField(
-                        default=0, help_text="Answers with status 200.", verbose_name="documents"
+                        default=0, help_text="Responses with status 200.", verbose_name="documents"
                     ),
                 ),
                 (
                     "count_304",
                     models.PositiveIntegerField(
-                        default=0, help_text="Answers with status 304.", verbose_name="not modified"
+                        default=0, help_text="Responses with status 304.", verbose_name="not modified"
                     ),
                 ),
-                ("count_other", models.PositiveIntegerField(default=0, verbose_name="other answers")),
+                ("count_other", models.PositiveIntegerField(default=0, verbose_name="other responses")),
                 ("last_at", models.DateTimeField(verbose_name="last visit")),
             ],
             options={
-                "verbose_name": "visit of a crawler",
-                "verbose_name_plural": "visits of crawlers",
+                "verbose_name": "crawler visit",
+                "verbose_name_plural": "crawler visits",
                 "ordering": ("-day", "site", "label", "crawler"),
                 "constraints": [
                     models.UniqueConstraint(

@@ -1,4 +1,4 @@
-"""What the templates of the status page need: times in words, with the moment itself, and the names of media."""
+"""Filters and tags of the status page: times as ages, titles of media, and query strings."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ register = template.Library()
 
 _MINUTE = timedelta(minutes=1)
 
-# Not Django's own: in many languages the words change with what stands around them.
+# Not Django's own strings: in many languages, "2 days" differs between "2 days ago" and "for 2 days".
 _AGO: dict[str, Any] = {
     "year": npgettext_lazy("ago", "%(num)d year", "%(num)d years", "num"),
     "month": npgettext_lazy("ago", "%(num)d month", "%(num)d months", "num"),
@@ -40,7 +40,7 @@ _FOR: dict[str, Any] = {
 
 @register.filter
 def ago(when: datetime | None) -> SafeString:
-    """Return how long ago something was; "-" where that is not known."""
+    """Return how long ago something happened; "-" if the time is not known."""
     if when is None:
         return SafeString("-")
     when = moment(when)
@@ -50,20 +50,20 @@ def ago(when: datetime | None) -> SafeString:
 
 @register.filter
 def since(when: datetime) -> SafeString:
-    """Return for how long something has been."""
+    """Return how long something has been so."""
     when = moment(when)
     return _time(when, _("for %(age)s") % {"age": timesince(when, time_strings=_FOR)})
 
 
 @register.filter
 def title_of(media: Media) -> str:
-    """Return the title of an image, a video or news; where it has none, what it is."""
+    """Return the title of an image, video or news; if it has none, its kind."""
     return media.title or {"image": _("image"), "video": _("video"), "news": _("news")}.get(media.name, media.name)
 
 
 @register.simple_tag
 def querystring_of(name: str, value: str) -> str:
-    """Return a query string of one name and value."""
+    """Return a query string with one parameter."""
     return urlencode({name: value})
 
 

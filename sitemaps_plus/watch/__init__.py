@@ -1,1 +1,1 @@
-"""What people and monitors want to know: how things are, what is wrong, where a URL is."""
+"""Answers for people and monitors: the state of the sitemaps, problems, and where a URL is listed."""

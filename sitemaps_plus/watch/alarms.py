@@ -1,4 +1,4 @@
-"""Say what is wrong with the sitemaps, and what to do about it: for people, and for a monitor."""
+"""Find problems of the sitemaps and their remedies, for people and for monitors."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from sitemaps_plus.plan.validators import moment
 from sitemaps_plus.watch.status import SectionStatus, SiteStatus, read_statuses
 
 LATE = timedelta(days=2)
-"""How long a built page may be stale until that is a problem."""
+"""How long a built page may be stale before it is a problem."""
 
 
 class Alarm(NamedTuple):
-    """Something that a person should do something about."""
+    """A problem that a person should solve."""
 
     level: Literal["error", "warning"]
     label: str
-    """The section, "" for the site."""
+    """The section; "" for the whole site."""
     text: str
-    """What is wrong, in the language now active."""
+    """The problem, in the active language."""
     remedy: str
-    """What to do."""
+    """What to do about it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SiteOverview:
-    """One site, and what is wrong with it, the worst first."""
+    """One site and its alarms, the worst first."""
 
     status: SiteStatus
     alarms: list[Alarm]
 
     def as_json(self) -> dict[str, Any]:
-        """Return what a monitor reads."""
+        """Return the site for a monitor."""
         status = self.status
         return {
             "site": status.site.domain,
@@ -71,19 +71,19 @@ class SiteOverview:
 
 @dataclass(slots=True, kw_only=True)
 class Overview:
-    """All sites."""
+    """All sites and their alarms."""
 
     sites: list[SiteOverview] = field(default_factory=list)
     alarms: list[Alarm] = field(default_factory=list)
-    """What is wrong beside the sites."""
+    """Problems that are not about one site."""
 
     @property
     def is_healthy(self) -> bool:
-        """Whether nothing needs a person at once."""
+        """Whether there is no error; warnings do not count."""
         return _is_healthy(self.alarms) and all(_is_healthy(site.alarms) for site in self.sites)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what a monitor reads; `docs/reference/commands.md` explains it."""
+        """Return all sites for a monitor; `docs/reference/commands.md` explains the keys."""
         return {
             "healthy": self.is_healthy,
             "alarms": [alarm._asdict() for alarm in self.alarms],
@@ -92,7 +92,7 @@ class Overview:
 
 
 def missing_tables(*models: type[Model]) -> list[str]:
-    """Return those tables of this app that the database does not have; nothing where it does not answer."""
+    """Return the tables of this app that the database lacks; none if the database does not answer."""
     tables = {model._meta.db_table for model in models or (SitemapPage, Build, CrawlerVisit)}
     try:
         return sorted(tables.difference(connections[router.db_for_write(SitemapPage)].introspection.table_names()))
@@ -101,9 +101,9 @@ def missing_tables(*models: type[Model]) -> list[str]:
 
 
 def overview(names: Sequence[str] = ()) -> Overview:
-    """Return how all sites are, or those of these ids or domains; texts are in the language now active.
+    """Return the state and the alarms of all sites, or of those with these ids or domains, in the active language.
 
-    Raises NoOrigin for a name of no site.
+    Raises NoOrigin for a name that no site has.
     """
     try:
         return _overview(names)
@@ -111,7 +111,7 @@ def overview(names: Sequence[str] = ()) -> Overview:
         missing = missing_tables()
         if not missing:
             raise
-        text = _("The database lacks tables: %(tables)s.") % {"tables": ", ".join(missing)}
+        text = _("Tables are missing in the database: %(tables)s.") % {"tables": ", ".join(missing)}
         return Overview(alarms=[Alarm("error", "", text, _("Run migrate."))])
 
 
@@ -124,7 +124,7 @@ def _overview(names: Sequence[str]) -> Overview:
             raise
         sites, errors = [], [error]
     found = Overview(sites=[SiteOverview(status=one, alarms=_sorted(_alarms(one))) for one in read_statuses(sites)])
-    found.alarms = [Alarm("error", "", str(error), _("Correct the site, or the setting ORIGIN.")) for error in errors]
+    found.alarms = [Alarm("error", "", str(error), _("Correct the site or the setting ORIGIN.")) for error in errors]
     if not registry:
         remedy = _("Register a Sitemap class in the sitemaps.py of an app in INSTALLED_APPS.")
         found.alarms.append(Alarm("error", "", _("No sitemap is registered."), remedy))
@@ -137,37 +137,37 @@ def _alarms(status: SiteStatus) -> Iterator[Alarm]:
             "error",
             "",
             _("The storage of the built files cannot be read: %(error)s") % {"error": status.storage_error},
-            _("Look at STORAGES, and at the rights of its files. Views make pages meanwhile."),
+            _("Check STORAGES and the permissions of the files. Until then, the views render the pages."),
         )
     if status.died:
         yield Alarm(
             "error",
             "",
-            _("A build died: %(holder)s, started %(when)s.")
+            _("A build died: %(holder)s, started on %(when)s.")
             % {"holder": status.died.holder, "when": _shown(status.died.started_at)},
-            _("Build again: the next build completes it. If it happens often, look at the memory of the machine."),
+            _("Build again; the next build completes it. If this happens often, check the memory of the machine."),
         )
     last = _last_ended(status)
     for error in last.errors if last else ():
         text = _("The last build failed: %(error)s") % {"error": error}
-        yield Alarm("error", "", text, _("Correct that and build again; the last good files stay."))
+        yield Alarm("error", "", text, _("Correct this and build again. The last good files stay published."))
     if status.is_manifest_lost:
         text = _("The manifest of the built files is missing or cannot be read.")
-        yield Alarm("error", "", text, _("Build again: everything is rendered and compared with the files."))
+        yield Alarm("error", "", text, _("Build again. The build renders all pages and compares them with the files."))
     if status.missing_indexes:
         text = _("Indexes are missing: %(files)s") % {"files": ", ".join(status.missing_indexes)}
-        yield Alarm("error", "", text, _("Build again: it makes them anew."))
+        yield Alarm("error", "", text, _("Build again to restore them."))
     for label, urls in status.unregistered.items():
         yield Alarm(
             "warning",
             label,
             ngettext(
-                "%(label)s is published with %(count)d URL, and not registered any more.",
-                "%(label)s is published with %(count)d URLs, and not registered any more.",
+                "%(label)s is no longer registered, but %(count)d URL of it is still published.",
+                "%(label)s is no longer registered, but %(count)d URLs of it are still published.",
                 urls,
             )
             % {"label": label, "count": urls},
-            _("Register it again, or build with --allow-shrink to take it out of the index."),
+            _("Register it again, or build with --allow-shrink to remove it from the index."),
         )
     for section in status.sections:
         yield from _section_alarms(status, section)
@@ -176,25 +176,27 @@ def _alarms(status: SiteStatus) -> Iterator[Alarm]:
 def _section_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
     label, outcome = status.label, status.outcome
     if status.error:
-        yield Alarm("error", label, status.error, _("Correct the Sitemap class: nothing of this section can be made."))
+        yield Alarm(
+            "error", label, status.error, _("Correct the Sitemap class. Until then, this section cannot be rendered.")
+        )
     if outcome.get("held_back"):
         # The guard says what to do.
         seen, _sentence, remedy = str(outcome["error"]).partition(". ")
         yield Alarm("error", label, f"{seen.removeprefix('SitemapError: ')}.", remedy)
     elif outcome.get("error"):
         text = _("The last build of this section failed: %(error)s") % {"error": outcome["error"]}
-        yield Alarm("error", label, text, _("Correct that and build again; its last good files stay."))
+        yield Alarm("error", label, text, _("Correct this and build again. The section keeps its last good files."))
     elif status.published_urls and not status.urls and not status.error:
         yield Alarm(
             "error",
             label,
             ngettext(
-                "The section has lost all of its rows; %(count)d URL is still published.",
-                "The section has lost all of its rows; %(count)d URLs are still published.",
+                "The section lost all of its rows; %(count)d URL is still published.",
+                "The section lost all of its rows; %(count)d URLs are still published.",
                 status.published_urls,
             )
             % {"count": status.published_urls},
-            _("Look at its queryset. If that is meant, build it with --allow-shrink."),
+            _("Check its queryset. If this is intended, build the section with --allow-shrink."),
         )
     if status.missing_files:
         yield Alarm(
@@ -206,7 +208,7 @@ def _section_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
                 status.missing_files,
             )
             % {"count": status.missing_files},
-            _("Build this section: it makes them again."),
+            _("Build this section to restore the files."),
         )
     if status.left_out:
         first = next((f"{one.hook}: {one.reason}" for _number, one in status.problems), "")
@@ -219,22 +221,22 @@ def _section_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
                 status.left_out,
             )
             % {"count": status.left_out, "first": first},
-            _("Correct the rows, which the status page names, or filter them out of the queryset."),
+            _("Correct the rows, which the status page lists, or exclude them from the queryset."),
         )
     is_late = status.stale_since and timezone.now() - moment(status.stale_since) > LATE
     if status.currency == "stale" and is_late and not site.running:
         yield Alarm(
             "warning",
             label,
-            _("Changed since %(when)s and not built.") % {"when": _shown(status.stale_since)},
-            _("Does cron or a timer still run build_sitemaps?"),
+            _("The section changed on %(when)s and has not been built since.") % {"when": _shown(status.stale_since)},
+            _("Check that cron or a timer still runs build_sitemaps."),
         )
     if status.currency == "never built" and any(one.built_at for one in site.sections) and not outcome:
-        yield Alarm("warning", label, _("This section was never built."), _("Build it; until then it is in no index."))
+        yield Alarm("warning", label, _("This section was never built."), _("Build it. Until then, no index lists it."))
 
 
 def _sorted(alarms: Iterator[Alarm]) -> list[Alarm]:
-    # "error" comes before "warning"; sections stay in their order.
+    # Alphabetical: "error" comes before "warning". Sections keep their order.
     return sorted(alarms, key=lambda alarm: alarm.level)
 
 

@@ -1,4 +1,4 @@
-"""Read what a page would list now, some rows at a time, as values for people to look at."""
+"""Read the entries that a page would list now, some rows at a time, as values for people to read."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from sitemaps_plus.render import object_path, row_path
 from sitemaps_plus.values.extensions import EXTENSIONS, namespaces_of
 
 MOST = 500
-"""Rows that are read at a time, however many are wanted."""
+"""Most rows that are read at a time."""
 
-_LONGEST_PLACE = 2000
+_MAX_CURSOR = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Media:
-    """One image, video or news of a URL, as it is written."""
+    """One image, video or news of a URL, as the sitemap has it."""
 
     name: str
     """``image``, ``video`` or ``news``."""
     loc: str
-    """Address of the picture, for a video that of its thumbnail; empty for news."""
+    """URL of the image or of the video's thumbnail; empty for news."""
     title: str
     fields: Sequence[tuple[str, str]]
-    """Every tag that holds a text, without its prefix, and the text."""
+    """Each tag that holds a text, without its prefix, and the text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One URL of a page, or one row that is left out of it."""
+    """One URL of a page, or one row that the page leaves out."""
 
     key: object
     """Key of the row as messages show it."""
     pk: Any
-    """Primary key of the row; None for what is no row of the section's model."""
+    """Primary key of the row; None for an item that is not a row of the section's model."""
     loc: str | None
-    """None for a row that is left out; `problems` say why."""
+    """None for a row that is left out; `problems` has the reason."""
     lastmod: str | None = None
     changefreq: str | None = None
     priority: str | None = None
@@ -59,27 +59,27 @@ class Item:
     news: Sequence[Media] = ()
     alternates: Sequence[Link] = ()
     xml: str = ""
-    """The ``<url>`` as the writer writes it."""
+    """The ``<url>`` element as the writer writes it."""
     problems: Sequence[Problem] = ()
-    """What was left out, dropped or looks wrong, for the whole row."""
+    """All that was left out, dropped or looks wrong in the row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryList:
-    """Some of the rows of a page, in its order."""
+    """Some of the rows of a page, in the order of the page."""
 
     items: Sequence[Item]
-    """One for each URL: more than rows where a row has several languages."""
+    """One for each URL; a row in several languages has several."""
     next: str | None
-    """Where to go on, to be given as `after`; None at the end."""
+    """The cursor of the following rows, for `after`; None at the end."""
 
 
 def read_entries(section: Section, page: Page, *, after: str | None = None, count: int = 50) -> EntryList:
-    """Return what `count` rows of a page (at most `MOST`) would show now, those behind `after` where it is given.
+    """Return the entries of `count` rows of a page (at most `MOST`) as they are now, from a cursor on.
 
-    Pages by key cost the same wherever the rows lie: one query for the keys and those of rendering them. For pages by
-    position `count` is of URLs, rows that are left out come last, and a class that makes its own URLs makes the whole
-    page. Raises InvalidCursor for an `after` that is not the `next` of such a list.
+    A page by key costs the same at any cursor: one query for the keys, plus those of rendering the rows. For a page by
+    position `count` counts URLs, rows that are left out come last, and a class that makes its own URLs makes all those
+    of the page. Raises InvalidCursor if `after` is not the `next` of such a list.
     """
     count = max(1, min(count, MOST))
     with neutral():
@@ -89,7 +89,7 @@ def read_entries(section: Section, page: Page, *, after: str | None = None, coun
 
 
 def read_row(section: Section, page: Page, key: KeyValue) -> list[Item]:
-    """Return what one row of a page by key would show now; nothing where there is no such row."""
+    """Return the entries of one row of a page by key as they are now; none if there is no such row."""
     with neutral():
         found = _by_key(section, replace(page, start=key), None, 1).items
     return [item for item in found if item.key == as_shown(key)]
@@ -99,7 +99,7 @@ def _by_key(section: Section, page: Page, after: KeyValue | None, count: int) ->
     names = section.key.names
     wanted = page.rows(section, after)
     if after is not None and page.start is not None:
-        # Negated, so that SQLite does not start there: a key of an earlier page must not show that page.
+        # A key of an earlier page must not show that page. Negated, so that SQLite does not begin its scan there.
         wanted = wanted.filter(~section.key.before(page.start))
     plain = wanted.select_related(None).prefetch_related(None).order_by(*names)
     found = [(tuple(row[: len(names)]), row[-1]) for row in plain.values_list(*names, "pk")[: count + 1]]
@@ -129,7 +129,7 @@ def _by_position(section: Section, page: Page, offset: int, count: int) -> Entry
 
 
 def _groups(section: Section, page: Page) -> tuple[list[tuple[object, list[Entry]]], dict[object, list[Problem]]]:
-    """Return the entries of each row that has any, and what happened to rows, by key."""
+    """Return the entries of each row that has any, and the problems of rows by key."""
     report, seen = RowReport(section.label), set[str]()
     read = row_path.read_groups if section.reads_values else object_path.read_groups
     groups: Iterable[Group] = read(section, page, section.cleaner(report))
@@ -137,9 +137,9 @@ def _groups(section: Section, page: Page) -> tuple[list[tuple[object, list[Entry
 
 
 def _items(key: object, pk: Any, entries: Sequence[Entry], problems: dict[object, list[Problem]]) -> Iterator[Item]:
-    said = tuple(problems.get(key, ()))
+    found = tuple(problems.get(key, ()))
     if not entries:
-        yield Item(key=key, pk=pk, loc=None, problems=said)
+        yield Item(key=key, pk=pk, loc=None, problems=found)
     for entry in entries:
         media, links = _parsed(entry.extra)
         yield Item(
@@ -154,15 +154,16 @@ def _items(key: object, pk: Any, entries: Sequence[Entry], problems: dict[object
             news=[one for one in media if one.name == "news"],
             alternates=[*entry.links, *links],
             xml=url_element(entry).strip(),
-            problems=said,
+            problems=found,
         )
 
 
 def _parsed(elements: str) -> tuple[list[Media], list[Link]]:
-    """Return the media and the links in what the writer wrote of them."""
+    """Return the media and the links in the XML of an entry."""
     if not elements:
         return [], []
-    root = ElementTree.fromstring(f"<url{namespaces(namespaces_of(EXTENSIONS))}>{elements}</url>")  # noqa: S314 - of the writer
+    # S314: written by our own writer.
+    root = ElementTree.fromstring(f"<url{namespaces(namespaces_of(EXTENSIONS))}>{elements}</url>")  # noqa: S314
     links = [Link(one.attrib["hreflang"], one.attrib["href"]) for one in root if _name(one) == "link"]
     return [_media(one) for one in root if _name(one) != "link"], links
 
@@ -190,9 +191,9 @@ def _key(section: Section, after: str) -> KeyValue:
     try:
         key = section.key.load(given)
         for field, part in zip(section.key.fields, key, strict=True):
-            # What no row can hold a database may refuse: a number too large, for one.
+            # A database may raise an error for a value that no row can have, such as a number that is too large.
             field.run_validators(part)
-        # As text: 1, 1.0 and true are equal.
+        # Compared as text, because 1, 1.0 and true are equal.
         is_same = json.dumps(section.key.dump(key)) == json.dumps(given) and None not in key
     except (ValidationError, ValueError, TypeError, ArithmeticError) as error:
         raise _invalid(after) from error
@@ -203,9 +204,9 @@ def _key(section: Section, after: str) -> KeyValue:
 
 def _loaded(after: str) -> Any:
     try:
-        if len(after) > _LONGEST_PLACE:
+        if len(after) > _MAX_CURSOR:
             raise _invalid(after)
-        # A lone surrogate is text for Python alone.
+        # Only Python accepts a lone surrogate as text.
         after.encode()
         given = json.loads(after)
         json.dumps(given, ensure_ascii=False).encode()
@@ -215,4 +216,4 @@ def _loaded(after: str) -> Any:
 
 
 def _invalid(after: object) -> InvalidCursor:
-    return InvalidCursor(f"{shown(after)} is no place to go on reading from; begin with the first rows of the page.")
+    return InvalidCursor(f"{shown(after)} is not a cursor of this list; begin with the first rows of the page.")

@@ -1,4 +1,4 @@
-"""Tell in which section and on which page an address is, or why it is on none."""
+"""Find the section and the page that list a URL, or the reason why none does."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ logger = logging.getLogger("sitemaps_plus")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The answer for one address."""
+    """The result of the search for one URL."""
 
     url: str
-    """The address as a sitemap writes it; as it was given where it is none, and for a path of several sites."""
+    """The URL as a sitemap writes it; unchanged if it is invalid, or a path that several sites have."""
     site: SiteOrigin | None
-    """The site that the address belongs to; None where it belongs to none or, as a path, to several."""
+    """The site that the URL belongs to; None if it belongs to none or, as a path, to several."""
     reason: Any = ""
-    """Why nothing was looked at; empty where something was."""
+    """Why nothing was searched; empty if something was."""
     matches: Sequence[Match] = ()
     searched: Sequence[Searched] = ()
 
     @property
     def is_complete(self) -> bool:
-        """Whether the address is nowhere else."""
+        """Whether no other section can list the URL."""
         return not self.reason and all(one.is_complete for one in self.searched)
 
 
 def find_url(url: str, *, sites: Sequence[SiteOrigin] | None = None, seconds: float = 2.0) -> Finding:
-    """Return where an address is listed, or why not; a path without host is looked for on each of `sites`, or all.
+    """Return where a URL is listed, or why it is not; a path without a host is searched on each of `sites`, or all.
 
-    Sections whose rows the database can find by their address cost at most 10 queries and those of ``Related``, once
-    they have a plan, and 5 more for each further row that may be meant; one whose URL pattern does not fit costs none.
-    Of all others, and for rows that are gone, the built files are read until `seconds` are over.
+    A section whose rows the database can find by their URL costs at most 10 queries plus those of ``Related``, once it
+    has a plan, and 5 more for each further row that fits. A section whose URL pattern does not fit costs none. For all
+    other sections, and for rows that were deleted, the built files are read until `seconds` are over.
     """
     given = url.strip()
     with neutral():
@@ -57,25 +57,25 @@ def find_url(url: str, *, sites: Sequence[SiteOrigin] | None = None, seconds: fl
             return Finding(url=given, site=None, reason=str(error))
         search = _Search(given, time.monotonic() + seconds)
         for site in chosen:
-            search.look_at(site)
+            search.search_site(site)
         return search.finding(chosen)
 
 
 @dataclass
 class _Search:
-    """The search for one address."""
+    """The search for one URL."""
 
     given: str
     deadline: float
     sites: list[SiteOrigin] = field(default_factory=list)
-    """Those that may list it."""
+    """The sites that may list the URL."""
     urls: set[str] = field(default_factory=set)
     matches: list[Match] = field(default_factory=list)
     searched: list[Searched] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
-    def look_at(self, site: SiteOrigin) -> None:
-        """Look at all sections of a site."""
+    def search_site(self, site: SiteOrigin) -> None:
+        """Search all sections of a site."""
         files: PublishedFiles | None = None
         for section in get_sections(site):
             url = self._url_of(section)
@@ -89,18 +89,20 @@ class _Search:
             except Exception as error:  # user code of any kind, and each storage has errors of its own
                 logger.exception("Sitemap section %s cannot be searched", section.label)
                 matches = []
-                said = format_lazy(_("It cannot be searched: {error}"), error=f"{type(error).__name__}: {error}"[:500])
-                searched = Searched(site=site, label=section.label, text=said, is_complete=False)
+                shown = f"{type(error).__name__}: {error}"[:500]
+                text = format_lazy(_("The section cannot be searched: {error}"), error=shown)
+                searched = Searched(site=site, label=section.label, text=text, is_complete=False)
             self.matches += matches
             self.searched.append(searched)
 
     def finding(self, sites: Sequence[SiteOrigin]) -> Finding:
-        """Return what was found."""
+        """Return the result."""
         reason: Any = ""
         if not self.sites:
             known = ", ".join(str(site.origin) for site in sites)
-            said = self.refused[0] if self.refused else _("No section is registered.")
-            reason = format_lazy(_("{said} Sites: {sites}."), said=said, sites=known) if sites else said
+            reason = self.errors[0] if self.errors else _("No section is registered.")
+            if sites:
+                reason = format_lazy(_("{reason} Sites: {sites}."), reason=reason, sites=known)
         return Finding(
             url=next(iter(self.urls)) if len(self.urls) == 1 else self.given,
             site=self.sites[0] if len(self.sites) == 1 else None,
@@ -110,12 +112,12 @@ class _Search:
         )
 
     def _url_of(self, section: Section) -> str | None:
-        """Return the address as the section would write it, or None where it may not list it."""
+        """Return the URL as the section would write it, or None if the section may not list it."""
         try:
             url = normalize(self.given, origin=section.origin)
             check_scope(url, Scope(origin=section.origin, any_host=section.cross_submission))
         except SitemapError as error:
-            said = str(error)
-            self.refused += [] if said in self.refused else [said]
+            text = str(error)
+            self.errors += [] if text in self.errors else [text]
             return None
         return url

@@ -1,4 +1,4 @@
-"""Turn an address into the condition by which the database finds the row that it belongs to."""
+"""Turn a URL into the condition with which the database finds the row that has this URL."""
 
 from __future__ import annotations
 
@@ -25,46 +25,46 @@ from sitemaps_plus.values.fields import Declared, Expression
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """What a row with one address looks like to the database."""
+    """The condition that rows with one URL fulfil."""
 
     condition: Q
     columns: Mapping[str, Any] = field(default_factory=dict)
-    """Expressions that the condition compares, by alias."""
+    """Expressions that the condition uses, by alias."""
     is_exact: bool = False
-    """Whether each row that fits has the address, in one of its languages at least."""
+    """Whether each row that fits has the URL, at least in one language."""
     views: frozenset[str] = frozenset()
-    """Names of the URL patterns that answer the address, where only they tell whether it is one of the section."""
+    """Names of the URL patterns that match the URL, if only they tell whether the URL belongs to the section."""
 
-    def rows(self, among: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the rows that fit."""
-        found: QuerySet[Any] = among.annotate(**self.columns).filter(self.condition)
+    def rows(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """Return those of the rows that fit."""
+        found: QuerySet[Any] = rows.annotate(**self.columns).filter(self.condition)
         return found
 
 
-class NotAskable(SitemapError, LookupError):
-    """Nothing in the database says which address a row of the section has."""
+class NotSearchable(SitemapError, LookupError):
+    """The database cannot find the rows of the section by their URL."""
 
 
 def lookup_of(section: Section, url: str) -> Lookup | None:
-    """Return the condition for a canonical address, or None where no row of the section can have it.
+    """Return the condition for a canonical URL, or None if no row of the section can have it.
 
-    Raises NotAskable where only making the address of every row would tell.
+    Raises NotSearchable if that would need the URL of every row.
     """
     location = section.hooks.location
     if section.model is None or section.makes_its_urls:
-        raise NotAskable
+        raise NotSearchable
     if isinstance(location.value, UrlFor):
-        # Rows with one of these two are in no database, and some refuse to be asked for them.
-        return None if "\0" in unquote(url) else _joined(_by_pattern(section, url, location.value))
+        # No database stores a null character, and some raise an error for a query with one.
+        return None if "\0" in unquote(url) else _join(_by_pattern(section, url, location.value))
     if _is_absolute_url(section):
-        return None if "\0" in unquote(url) else _joined(_by_fields(section, url))
+        return None if "\0" in unquote(url) else _join(_by_fields(section, url))
     if location.kind == "expression":
         return None if "\0" in unquote(url) else _by_text(section, url, location.value)
-    raise NotAskable
+    raise NotSearchable
 
 
 def views_of(section: Section, url: str) -> frozenset[str]:
-    """Return the names of the URL patterns that answer an address in the languages of a section."""
+    """Return the names of the URL patterns that match a URL in the languages of a section."""
     return frozenset(match.view_name for _, match in _matches(section, url))
 
 
@@ -72,8 +72,8 @@ def _is_absolute_url(section: Section) -> bool:
     return type(section.sitemap).location is contrib.Sitemap.location and section.hooks.location.kind == "method"
 
 
-def _joined(found: Iterator[Lookup]) -> Lookup | None:
-    """Return one condition for those of several languages, which are often the same."""
+def _join(found: Iterator[Lookup]) -> Lookup | None:
+    """Combine the conditions of all languages, which are often the same."""
     lookups: dict[str, Lookup] = {}
     for one in found:
         lookups.setdefault(repr((one.condition, one.columns)), one)
@@ -92,7 +92,7 @@ def _joined(found: Iterator[Lookup]) -> Lookup | None:
 
 
 def _matches(section: Section, url: str) -> Iterator[tuple[str, Any]]:
-    """Yield what the URLconf makes of an address, with the language."""
+    """Yield each language with the match of the URLconf for a URL."""
     path = unquote(_path(section, url).partition("?")[0])
     prefix = get_script_prefix()
     if not path.startswith(prefix):
@@ -123,12 +123,12 @@ def _by_pattern(section: Section, url: str, location: UrlFor) -> Iterator[Lookup
                 is_same = canonical(normalize(path, origin=section.origin)) == url
             except (NoReverseMatch, SitemapError):
                 continue
-            if is_same and _speaks(location, columns):
+            if is_same and _has_columns(location, columns):
                 yield _with_values(section, language, {name: (location.kwargs[name], given[name]) for name in columns})
 
 
-def _speaks(location: UrlFor, names: Iterable[str]) -> bool:
-    """Return whether the values of a location have a column in the language now active."""
+def _has_columns(location: UrlFor, names: Iterable[str]) -> bool:
+    """Return whether the values of a location have a column in the active language."""
     values = [location.kwargs[name] for name in names]
     return not any(isinstance(value, PerLanguage) and value.position() is None for value in values)
 
@@ -150,16 +150,16 @@ def _with_values(section: Section, language: str, given: Mapping[str, tuple[Any,
 
 
 def _expression(declared: Any) -> Any:
-    """Return the column that gives a value in the language now active."""
+    """Return the column of a value in the active language."""
     if isinstance(declared, PerLanguage):
         return list(declared.expressions().values())[declared.position() or 0].expression
     if isinstance(declared, Declared):
-        raise NotAskable
+        raise NotSearchable
     return declared
 
 
 def _by_relation(section: Section, declared: Related, value: Any) -> Q:
-    """Return the condition that a related row has a value, in whatever language: making the address tells."""
+    """Return the condition that a related row has a value, in any language; its URL decides later."""
     relation = find_relation(section.model, declared.relation)
     related = relation.model._default_manager.using(section.queryset().db).filter(**relation.conditions())
     if declared.filter is not None:
@@ -169,24 +169,24 @@ def _by_relation(section: Section, declared: Related, value: Any) -> Q:
 
 
 def _by_fields(section: Section, url: str) -> Iterator[Lookup]:
-    """Yield the condition that fields have the values of parameters with their names.
+    """Yield the condition that fields have the values of the URL parameters with the same names.
 
-    Raises NotAskable where no view answers the address, as with a front end of its own, or none is told such a value.
+    Raises NotSearchable if no view matches the URL, as with a separate front end, or if none has such a parameter.
     """
-    is_askable = False
+    is_searchable = False
     for _, match in _matches(section, url):
         given = {_field(section.model, name): value for name, value in (match.captured_kwargs or {}).items()}
         given.pop(None, None)
         if given:
-            is_askable = True
+            is_searchable = True
             condition = Q(**{str(name): value for name, value in given.items()})
             yield Lookup(condition=condition, views=frozenset([match.view_name]))
-    if not is_askable:
-        raise NotAskable
+    if not is_searchable:
+        raise NotSearchable
 
 
 def _field(model: Any, parameter: str) -> str | None:
-    """Return the field that a URL parameter is named for: ``slug``, ``product_slug``, ``pk`` or ``id``."""
+    """Return the field that a URL parameter is named after: ``slug``, ``product_slug``, ``pk`` or ``id``."""
     name = parameter.removeprefix(f"{model._meta.model_name}_")
     if name in ("pk", "id"):
         return "pk"
@@ -198,7 +198,7 @@ def _field(model: Any, parameter: str) -> str | None:
 
 
 def _by_text(section: Section, url: str, expression: Any) -> Lookup:
-    """Return the condition that the database makes the address itself, in any way to write it."""
+    """Return the condition that an expression of the database gives the URL, in any of its spellings."""
     path = _path(section, url)
     forms = {form for text in (url, path) if text for form in (text, unquote(text))}
     alias = "_sitemap_find"

@@ -1,4 +1,4 @@
-"""Tell how the sitemaps of each site are, in few queries: what is listed, how full and how fresh, what builds did."""
+"""Read the state of the sitemaps of each site in few queries: counts, sizes, currency, problems and builds."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from sitemaps_plus.stores.published import PublishedFiles
 logger = logging.getLogger("sitemaps_plus")
 
 SHOWN_BUILDS = 60
-"""Builds of a site that are looked at, the newest first."""
+"""Most builds of a site that are read, the newest first."""
 
-# By the clock that wrote it.
+# Compared by the database, whose clock wrote the value.
 _IS_OVER = Case(
     When(expires_at__lte=DatabaseNow(), then=Value(True)), default=Value(False), output_field=BooleanField()
 )
 
 Currency = Literal["current", "stale", "never built", "live", "empty", "unknown"]
-"""Of built files against the rows; ``live`` where nothing is built, and views make what is asked for."""
+"""Whether built files match the rows; ``live`` if nothing is built, so that the views render on request."""
 
 
 class Fullest(NamedTuple):
-    """The page that comes nearest to a limit."""
+    """The page that comes closest to a limit."""
 
     number: int
     value: int
@@ -54,84 +54,84 @@ class Fullest(NamedTuple):
 
     @property
     def share(self) -> float:
-        """0 to 1."""
+        """The value as a share of the limit, from 0 to 1."""
         return min(1.0, self.value / self.limit) if self.limit else 0.0
 
 
 @dataclass(slots=True, kw_only=True)
 class SectionStatus:
-    """One section of one site."""
+    """The state of one section of one site."""
 
     label: str
     section: Section | None
-    """None where the class cannot be used, see `error`."""
+    """None if the class cannot be used; `error` has the reason."""
     error: str = ""
     path: str = ""
-    """``row`` or ``object``."""
+    """How rows are read: ``row`` or ``object``."""
     decided_by: str = ""
     """The hook that needs objects."""
     pages: int = 0
-    """Pages that the index lists."""
+    """Number of pages that the index lists."""
     urls: int = 0
     is_estimated: bool = False
-    """Whether some pages have changed and were not rendered since, so that their rows were counted."""
+    """Whether `urls` counts rows of pages that changed and were not rendered since."""
     bytes: int = 0
-    """Uncompressed, of the pages that were rendered since they changed."""
+    """Uncompressed bytes of the pages that were rendered since they changed."""
     fullest_by_urls: Fullest | None = None
     fullest_by_bytes: Fullest | None = None
     newest: datetime | None = None
     """When a page last changed."""
     checked_at: datetime | None = None
-    """When the rows were last asked for."""
+    """When the rows were last queried."""
     built_at: datetime | None = None
     currency: Currency = "unknown"
     stale_since: datetime | None = None
-    """When the first of the stale pages changed, as far as that is known."""
+    """When the first of the stale pages changed, if that is known."""
     stale: dict[int, Reason] = field(default_factory=dict)
-    """Why the built files of pages are not what rendering would give, by number."""
+    """The reason why a built page is stale, by number."""
     left_out: int = 0
     dropped: int = 0
     problems: list[tuple[int, Problem]] = field(default_factory=list)
     build: Build | None = None
-    """The newest build that was about this section."""
+    """The newest build of this section."""
     outcome: dict[str, Any] = field(default_factory=dict)
-    """What became of the section then, as `Build.sections` has it."""
+    """The result of the section in that build, as in `Build.sections`."""
     published_urls: int = 0
-    """As the manifest of the published set says."""
+    """Number of published URLs, according to the manifest."""
     built: set[int] = field(default_factory=set)
-    """The listed pages that a build has made."""
+    """Numbers of the listed pages that a build has rendered."""
     missing_files: int = 0
-    """How many of them have no file."""
+    """Number of built pages that have no file."""
 
     @property
     def stale_pages(self) -> int:
-        """How many pages are stale."""
+        """The number of stale pages."""
         return len(self.stale)
 
 
 @dataclass(slots=True, kw_only=True)
 class SiteStatus:
-    """One site."""
+    """The state of one site."""
 
     site: SiteOrigin
     sections: list[SectionStatus] = field(default_factory=list)
     builds: list[Build] = field(default_factory=list)
-    """The newest first; a running one among them."""
+    """The newest first; includes a running build."""
     running: Build | None = None
     died: Build | None = None
-    """A build that gave no sign of life for longer than its lease holds."""
+    """A build whose lease has expired before it ended."""
     storage_error: str = ""
-    """Why the published set cannot be read."""
+    """Why the published files cannot be read."""
     is_manifest_lost: bool = False
-    """Whether nothing is known of the built files any more."""
+    """Whether pages were built, but the manifest knows none of them."""
     missing_indexes: list[str] = field(default_factory=list)
-    """Files of indexes that are not there."""
+    """Names of the missing files of indexes."""
     unregistered: dict[str, int] = field(default_factory=dict)
-    """The URLs of each section that is published and not registered any more."""
+    """Number of URLs of each section that is published but no longer registered."""
 
     @property
     def urls(self) -> int:
-        """URLs of all sections."""
+        """The number of URLs of all sections."""
         return sum(section.urls for section in self.sections)
 
     @property
@@ -141,16 +141,17 @@ class SiteStatus:
 
 
 def read_statuses(sites: Sequence[SiteOrigin]) -> list[SiteStatus]:
-    """Return how each site is.
+    """Return the state of each site.
 
-    Asks the database for all pages at once and for the builds of each site, and the storage for each site's manifest.
+    Reads all pages in one query, the builds of each site in one more, and the manifest of each site from the storage.
+    Each section that is paged by position costs an aggregate over its rows.
     """
     with neutral():
         return _facts(sites)
 
 
 def read_running() -> list[Build]:
-    """Return the builds that run now, of all sites; costs one query."""
+    """Return the running builds of all sites, in one query."""
     return list(Build.objects.exclude(lease=None).filter(expires_at__gt=DatabaseNow()).order_by("pk"))
 
 
@@ -177,8 +178,8 @@ def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPag
         try:
             section.section = get_section(label, site)
             _section_facts(section, section.section, some, manifest)
-        except Exception as error:  # code of the project
-            logger.warning("The status of the sitemap section %s cannot be told", label, exc_info=error)
+        except Exception as error:  # the project's code
+            logger.warning("The status of the sitemap section %s cannot be read", label, exc_info=error)
             section.error = f"{type(error).__name__}: {error}"
         _last_build(section, status.builds)
         if not is_built:
@@ -223,14 +224,14 @@ def _section_facts(
     if not status.pages and status.checked_at:
         status.currency = "empty"
     elif not status.built_at:
-        # Also where nobody has asked for its rows yet: there may be any number.
+        # Its rows may not have been queried yet, so there can be any number of them.
         status.currency = "never built"
     else:
         status.currency = "stale" if status.stale else "current"
 
 
 def _stale(plan: Plan, known: SectionEntry | None) -> Iterator[tuple[int, Reason]]:
-    """Yield the stale pages, and why each is; costs an aggregate over the rows of a section paged by position."""
+    """Yield the numbers of the stale pages with the reasons."""
     check = CurrencyCheck(plan.section, fingerprint_of(plan.section))
     for page in plan.listed:
         reason = check.why_not_current(page.record, known)
@@ -260,7 +261,7 @@ def _last_build(status: SectionStatus, builds: Iterable[Build]) -> None:
 
 
 def _published_facts(status: SiteStatus) -> Manifest | None:
-    """Read what is published; return the manifest, or None where the storage does not give it."""
+    """Read what is published; return the manifest, or None if the storage fails."""
     files = PublishedFiles(status.site.domain)
     try:
         manifest = files.checked_manifest(status.site.base)
@@ -269,7 +270,7 @@ def _published_facts(status: SiteStatus) -> Manifest | None:
         status.storage_error = str(error)
         return None
     except Exception as error:  # each storage has errors of its own
-        logger.warning("The published set of %s cannot be read", status.site.domain, exc_info=error)
+        logger.warning("The published files of %s cannot be read", status.site.domain, exc_info=error)
         status.storage_error = f"{type(error).__name__}: {error}"
         return None
     status.unregistered = unregistered(manifest)
@@ -277,7 +278,7 @@ def _published_facts(status: SiteStatus) -> Manifest | None:
 
 
 def _compare_with_manifest(status: SiteStatus, manifest: Manifest) -> None:
-    # Where the manifest does not even know that something was built, it is the manifest that is missing.
+    # If pages were built but the manifest knows no section, the manifest itself is lost.
     status.is_manifest_lost = not manifest.sections and any(section.built for section in status.sections)
     for section in status.sections:
         entry = manifest.section(section.label)

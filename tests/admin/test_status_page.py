@@ -255,7 +255,7 @@ def test_a_build_that_cannot_start_says_why(boss, monkeypatch):
 def test_a_build_that_was_started_is_waited_for_and_missed(boss, started, clock):
     boss.post(f"{STATUS}build/", {"site": 1})
     text = page(boss)
-    assert "A build is about to begin." in text
+    assert "A build is is starting." in text
     assert "Build what changed" not in text
     assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in text
 
@@ -269,12 +269,12 @@ def test_a_build_that_was_started_and_has_ended_is_not_waited_for(boss, started)
     boss.post(f"{STATUS}build/", {"site": 1})
     # Somebody else's, that was faster.
     running(lease=None, ended_at=timezone.now(), result="done", started_by="ada (admin)")
-    assert "about to begin" in page(boss)
+    assert "is starting" in page(boss)
     running(lease=None, ended_at=timezone.now(), result="done", started_by="boss (admin)")
 
     text = page(boss)
 
-    assert "about to begin" not in text
+    assert "is starting" not in text
     assert "Build what changed" in text
 
 
@@ -331,7 +331,7 @@ def test_three_things_that_are_broken_are_named_with_what_to_do(boss, monkeypatc
 
     before_tables = said.partition("Sections of")[0]
     assert "cannot be read: OSError: the disk is gone" in before_tables
-    assert "Look at STORAGES" in before_tables
+    assert "Check STORAGES" in before_tables
     assert "example.com: rows" in before_tables
     assert "1 row is left out." in before_tables
     assert "elsewhere.example" in before_tables
@@ -343,7 +343,7 @@ def test_three_things_that_are_broken_are_named_with_what_to_do(boss, monkeypatc
 def test_without_a_problem_the_page_says_so(boss):
     build()
 
-    assert "None: everything is as it should be." in page(boss)
+    assert "No problems found." in page(boss)
 
 
 def test_a_row_left_out_leads_to_its_object_where_the_admin_has_it(monkeypatch):
@@ -413,7 +413,7 @@ def test_the_page_of_a_section_lists_its_pages(boss):
     assert "URLs: 25, pages: 3" in said
     assert "10 of 10" in said
     assert "5 of 10" in said
-    assert "Read by: columns." in said
+    assert "Rows are read as columns." in said
 
 
 def test_many_pages_are_shown_some_at_a_time(boss, monkeypatch):
@@ -442,7 +442,7 @@ def test_what_does_not_exist_is_not_found(boss):
 
 
 def test_a_section_that_was_never_built_is_shown(boss):
-    assert "It has no pages yet" in page(boss, SECTION)
+    assert "This section has no pages yet" in page(boss, SECTION)
     assert "No numbers yet." in page(boss)
 
 
@@ -468,7 +468,7 @@ def test_a_class_that_cannot_be_made_is_shown_with_its_error(boss):
     register("unmade", Unmade)
 
     assert "ZeroDivisionError: never" in page(boss)
-    assert "It has no pages yet" in page(boss, f"{STATUS}1/unmade/")
+    assert "This section has no pages yet" in page(boss, f"{STATUS}1/unmade/")
     assert boss.get(f"{STATUS}1/unmade/1/").status_code == 404
 
 
@@ -486,8 +486,8 @@ def test_without_the_urls_of_the_sitemaps_nothing_is_offered_to_be_looked_at(bos
     build()
     settings.ROOT_URLCONF = "testapp.urls_admin_alone"
 
-    assert "What is served now" not in page(boss, SECTION)
-    assert "Served now" not in page(boss, f"{SECTION}1/")
+    assert "Live sitemap" not in page(boss, SECTION)
+    assert "Live URL" not in page(boss, f"{SECTION}1/")
 
 
 def test_without_an_origin_or_a_class_the_page_opens(boss, settings):
@@ -496,7 +496,7 @@ def test_without_an_origin_or_a_class_the_page_opens(boss, settings):
 
     said = words(page(boss))
 
-    assert "Correct the site, or the setting ORIGIN." in said
+    assert "Correct the site or the setting ORIGIN." in said
     assert "No sitemap is registered." in said
 
 
@@ -670,7 +670,7 @@ def test_a_url_of_nothing_says_what_was_looked_at(boss):
 
     text = find(boss, "/product-999/")
 
-    assert "What was looked at" in text
+    assert "Searched sections" in text
     assert "example.com products" in text
 
 
@@ -699,7 +699,7 @@ def test_a_page_shows_its_entries_by_fifty_with_their_rows(boss, settings):
     assert "https://example.com/product-51/" in second
     assert "https://example.com/product-65/" in second
     assert "after=" not in second
-    assert "From the first" in second
+    assert "Back to the first" in second
 
 
 def test_a_page_shows_its_own_entries_and_no_others(boss):
@@ -749,7 +749,7 @@ def test_the_last_visits_of_crawlers_are_shown(boss):
     text = words(page(boss))
 
     assert "Googlebot: just now" in text
-    assert "Visits to the index: not measured here" in text
+    assert "Visits to the index: none counted" in text
     assert "never visited" not in text
 
 
@@ -765,7 +765,7 @@ def test_without_counting_there_is_no_column(boss, settings):
 def test_the_page_says_which_tables_are_missing(boss, monkeypatch):
     monkeypatch.setattr(SitemapPage._meta, "db_table", "not_migrated")
 
-    assert "The database lacks tables: not_migrated. Run migrate." in words(page(boss)).replace(" .", ".")
+    assert "Tables are missing in the database: not_migrated. Run migrate." in words(page(boss)).replace(" .", ".")
 
 
 @pytest.mark.parametrize("site_id", [None, 1])

@@ -502,7 +502,7 @@ def test_a_built_row_is_current():
 
     assert (match.verdict, match.number, match.is_current) == (Verdict.LISTED, 2, True)
     assert match.built_at is not None
-    assert "as it is now" in str(match.reason)
+    assert "has its current entry" in str(match.reason)
 
 
 def test_a_row_changed_after_the_build_is_told():
@@ -549,7 +549,7 @@ def test_a_row_removed_after_the_build_is_in_the_file_only():
 
     assert (match.verdict, match.number, match.pk) == (Verdict.GONE, 2, None)
     assert match.built_at is not None
-    assert "no row" in str(match.reason)
+    assert "No row" in str(match.reason)
 
 
 def test_a_row_filtered_after_the_build_is_in_the_file_only():
@@ -598,7 +598,7 @@ def test_nothing_is_known_of_methods_without_a_build():
     finding = find_url("/shop/product-1/")
 
     assert finding.matches == []
-    assert "without a build" in str(finding.searched[0].text)
+    assert "Nothing is built" in str(finding.searched[0].text)
     assert not finding.is_complete
 
 
@@ -630,7 +630,7 @@ def test_the_search_in_files_stops_in_time():
     finding = find_url("/shop/product-1/?a=1&b='2'", seconds=0)
 
     assert finding.matches == []
-    assert str(finding.searched[0].text) == "Stopped after 0 of 3 built pages."
+    assert str(finding.searched[0].text) == "The search ran out of time after 0 of 3 built pages."
     assert not finding.is_complete
 
 

@@ -166,7 +166,7 @@ def test_a_section_that_lost_its_rows_is_an_error_before_and_after_a_build(site:
     Product.objects.all().delete()
     render_index_of_nothing()
 
-    assert alarms() == [("error", "products", "The section has lost all of its rows; 25 URLs are still published.")]
+    assert alarms() == [("error", "products", "The section lost all of its rows; 25 URLs are still published.")]
     assert "--allow-shrink" in remedies()
     build()
     assert alarms() == [("error", "products", "The section lost all of its 25 URLs.")]
@@ -265,7 +265,7 @@ def test_what_was_not_built_for_days_asks_for_cron(site: BuiltSet) -> None:
     ((level, _, text),) = alarms()
 
     assert level == "warning"
-    assert text.startswith("Changed since ")
+    assert text.startswith("The section changed on ")
     assert "cron" in remedies()
 
 
@@ -274,7 +274,11 @@ def test_what_is_registered_no_more_is_told(site: BuiltSet) -> None:
     register("other", registry["products"])
     registry.unregister("products")
 
-    assert ("warning", "products", "products is published with 25 URLs, and not registered any more.") in alarms()
+    assert (
+        "warning",
+        "products",
+        "products is no longer registered, but 25 URLs of it are still published.",
+    ) in alarms()
 
 
 def test_a_new_section_beside_built_ones_is_not_built_yet(site: BuiltSet) -> None:
@@ -386,7 +390,7 @@ def test_without_its_tables_it_says_to_run_migrate(site: BuiltSet, monkeypatch: 
 
     if model is Build:
         assert [(one.text, one.remedy) for one in found.alarms] == [
-            ("The database lacks tables: not_migrated.", "Run migrate.")
+            ("Tables are missing in the database: not_migrated.", "Run migrate.")
         ]
     else:
         assert found.is_healthy

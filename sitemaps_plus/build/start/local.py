@@ -56,7 +56,7 @@ def start(
     except OSError as error:
         output.close()
         raise BuildNotStarted(
-            _("The system started no process for the build: %(error)s. Run build_sitemaps by hand, or from cron.")
+            _("The build process could not be started: %(error)s. Run build_sitemaps by hand or from cron.")
             % {"error": error}
         ) from error
     # Waited for, so that it leaves no zombie.
@@ -79,8 +79,8 @@ def _environment() -> dict[str, str]:
     if not module:
         raise BuildNotStarted(
             _(
-                "The settings were made by settings.configure(), and a build in another process cannot have them. "
-                "Put them into a module, and name it in %(variable)s."
+                "A build in another process cannot read settings from settings.configure(). Put them into a module, "
+                "and set %(variable)s to its name."
             )
             % {"variable": ENVIRONMENT_VARIABLE}
         )
@@ -97,6 +97,6 @@ def _python() -> str:
         if path.stem.lower().startswith(("python", "pypy")) and path.is_file():
             return str(path)
     raise BuildNotStarted(
-        _("No Python interpreter to start the build with was found in %(folder)s. Run build_sitemaps from cron.")
+        _("No Python interpreter was found in %(folder)s to run the build. Run build_sitemaps from cron.")
         % {"folder": folder}
     )

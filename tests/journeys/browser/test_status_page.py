@@ -100,7 +100,7 @@ def test_log_in_build_and_watch_it_finish(shop, boss, opened):
     (shop / "closed").unlink()
     expect(row_of(page, "books")).to_contain_text("1,862")
     expect(row_of(page, "books")).to_contain_text("done, just now")
-    expect(page.get_by_text("None: everything is as it should be.")).to_be_visible()
+    expect(page.get_by_text("No problems found.")).to_be_visible()
     expect(page.get_by_role("button", name="Build what changed")).to_be_visible()
     files = {path.name for path in (shop / "sitemaps").rglob("*.xml*")}
     assert {"sitemap.xml.gz", "sitemap-books-4.xml.gz", "sitemap-events-1.xml.gz"} <= files
@@ -140,7 +140,7 @@ def test_three_things_that_are_broken_are_seen_within_one_look(built, boss, open
     row = problems(page).filter(has=page.get_by_role("link", name="books.example: events"))
     for problem in (storage, lost, row):
         expect(problem).to_be_in_viewport(ratio=1)
-    expect(storage).to_contain_text("Look at STORAGES")
+    expect(storage).to_contain_text("Check STORAGES")
     expect(lost).to_contain_text("--allow-shrink")
     expect(row).to_contain_text("tickets.example")
     expect(row).to_contain_text("Correct the rows")
@@ -189,9 +189,9 @@ def test_a_url_is_found_and_leads_to_its_page_and_its_entry(built, boss, opened)
 
     expect(page.get_by_role("heading", name="Page 2 of books")).to_be_visible()
     for _ in range(4):
-        page.get_by_role("link", name="The next ones").click()
+        page.get_by_role("link", name="Next entries").click()
     expect(page.get_by_role("link", name=f"https://books.example{path}", exact=True)).to_be_visible()
-    page.get_by_role("link", name="From the first").click()
+    page.get_by_role("link", name="Back to the first").click()
     expect(page.get_by_role("link", name=f"https://books.example{path}", exact=True)).to_have_count(0)
 
 
@@ -272,7 +272,7 @@ def test_it_works_without_javascript(shop, boss, opened):
     page.get_by_role("button", name="Build what changed").click()
 
     expect(page.get_by_text("A build of books.example was started.")).to_be_visible()
-    expect(page.get_by_text(re.compile("A build is (running|about to begin)."))).to_be_visible()
+    expect(page.get_by_text(re.compile("A build is (running|is starting)."))).to_be_visible()
     (shop / "closed").unlink()
     # The page loads itself anew every five seconds.
     expect(row_of(page, "books")).to_contain_text("1,862")

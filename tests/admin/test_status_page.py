@@ -255,7 +255,7 @@ def test_a_build_that_cannot_start_says_why(boss, monkeypatch):
 def test_a_build_that_was_started_is_waited_for_and_missed(boss, started, clock):
     boss.post(f"{STATUS}build/", {"site": 1})
     text = page(boss)
-    assert "A build is is starting." in text
+    assert "A build is starting." in text
     assert "Build what changed" not in text
     assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in text
 

@@ -123,7 +123,9 @@ def _overview(names: Sequence[str]) -> Overview:
         if names:
             raise
         sites, errors = [], [error]
-    found = Overview(sites=[SiteOverview(status=one, alarms=_sorted(_alarms(one))) for one in read_statuses(sites)])
+    found = Overview(
+        sites=[SiteOverview(status=one, alarms=_sorted(_site_alarms(one))) for one in read_statuses(sites)]
+    )
     found.alarms = [Alarm("error", "", str(error), _("Correct the site or the setting ORIGIN.")) for error in errors]
     if not registry:
         remedy = _("Register a Sitemap class in the sitemaps.py of an app in INSTALLED_APPS.")
@@ -131,7 +133,7 @@ def _overview(names: Sequence[str]) -> Overview:
     return found
 
 
-def _alarms(status: SiteStatus) -> Iterator[Alarm]:
+def _site_alarms(status: SiteStatus) -> Iterator[Alarm]:
     if status.storage_error:
         yield Alarm(
             "error",
@@ -139,100 +141,103 @@ def _alarms(status: SiteStatus) -> Iterator[Alarm]:
             _("The storage of the built files cannot be read: %(error)s") % {"error": status.storage_error},
             _("Check STORAGES and the permissions of the files. Until then, the views render the pages."),
         )
+    yield from _build_alarms(status)
+    yield from _file_alarms(status)
+    for label, urls in status.unregistered.items():
+        text = ngettext(
+            "%(label)s is no longer registered, but %(count)d URL of it is still published.",
+            "%(label)s is no longer registered, but %(count)d URLs of it are still published.",
+            urls,
+        ) % {"label": label, "count": urls}
+        remedy = _("Register it again, or build with --allow-shrink to remove it from the index.")
+        yield Alarm("warning", label, text, remedy)
+    for section in status.sections:
+        yield from _section_alarms(status, section)
+
+
+def _build_alarms(status: SiteStatus) -> Iterator[Alarm]:
     if status.died:
         yield Alarm(
             "error",
             "",
             _("A build died: %(holder)s, started on %(when)s.")
-            % {"holder": status.died.holder, "when": _shown(status.died.started_at)},
+            % {"holder": status.died.holder, "when": _localized(status.died.started_at)},
             _("Build again; the next build completes it. If this happens often, check the memory of the machine."),
         )
     last = _last_ended(status)
     for error in last.errors if last else ():
         text = _("The last build failed: %(error)s") % {"error": error}
         yield Alarm("error", "", text, _("Correct this and build again. The last good files stay published."))
+
+
+def _file_alarms(status: SiteStatus) -> Iterator[Alarm]:
     if status.is_manifest_lost:
         text = _("The manifest of the built files is missing or cannot be read.")
         yield Alarm("error", "", text, _("Build again. The build renders all pages and compares them with the files."))
     if status.missing_indexes:
         text = _("Indexes are missing: %(files)s") % {"files": ", ".join(status.missing_indexes)}
         yield Alarm("error", "", text, _("Build again to restore them."))
-    for label, urls in status.unregistered.items():
-        yield Alarm(
-            "warning",
-            label,
-            ngettext(
-                "%(label)s is no longer registered, but %(count)d URL of it is still published.",
-                "%(label)s is no longer registered, but %(count)d URLs of it are still published.",
-                urls,
-            )
-            % {"label": label, "count": urls},
-            _("Register it again, or build with --allow-shrink to remove it from the index."),
-        )
-    for section in status.sections:
-        yield from _section_alarms(status, section)
 
 
 def _section_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
-    label, outcome = status.label, status.outcome
     if status.error:
-        yield Alarm(
-            "error", label, status.error, _("Correct the Sitemap class. Until then, this section cannot be rendered.")
-        )
+        remedy = _("Correct the Sitemap class. Until then, this section cannot be rendered.")
+        yield Alarm("error", status.label, status.error, remedy)
+    yield from _outcome_alarms(status)
+    if status.missing_files:
+        text = ngettext(
+            "The file of %(count)d published page is missing.",
+            "The files of %(count)d published pages are missing.",
+            status.missing_files,
+        ) % {"count": status.missing_files}
+        yield Alarm("error", status.label, text, _("Build this section to restore the files."))
+    yield from _row_alarms(status)
+    yield from _currency_alarms(site, status)
+
+
+def _outcome_alarms(status: SectionStatus) -> Iterator[Alarm]:
+    """Yield alarms of the last build of a section, or of rows that are lost since."""
+    outcome = status.outcome
     if outcome.get("held_back"):
-        # The guard says what to do.
-        seen, _sentence, remedy = str(outcome["error"]).partition(". ")
-        yield Alarm("error", label, f"{seen.removeprefix('SitemapError: ')}.", remedy)
+        # The error of the shrink guard is a sentence about the problem, followed by the remedy.
+        problem, _sentence, remedy = str(outcome["error"]).partition(". ")
+        yield Alarm("error", status.label, f"{problem.removeprefix('SitemapError: ')}.", remedy)
     elif outcome.get("error"):
         text = _("The last build of this section failed: %(error)s") % {"error": outcome["error"]}
-        yield Alarm("error", label, text, _("Correct this and build again. The section keeps its last good files."))
+        remedy = _("Correct this and build again. The section keeps its last good files.")
+        yield Alarm("error", status.label, text, remedy)
     elif status.published_urls and not status.urls and not status.error:
-        yield Alarm(
-            "error",
-            label,
-            ngettext(
-                "The section lost all of its rows; %(count)d URL is still published.",
-                "The section lost all of its rows; %(count)d URLs are still published.",
-                status.published_urls,
-            )
-            % {"count": status.published_urls},
-            _("Check its queryset. If this is intended, build the section with --allow-shrink."),
-        )
-    if status.missing_files:
-        yield Alarm(
-            "error",
-            label,
-            ngettext(
-                "The file of %(count)d published page is missing.",
-                "The files of %(count)d published pages are missing.",
-                status.missing_files,
-            )
-            % {"count": status.missing_files},
-            _("Build this section to restore the files."),
-        )
+        text = ngettext(
+            "The section lost all of its rows; %(count)d URL is still published.",
+            "The section lost all of its rows; %(count)d URLs are still published.",
+            status.published_urls,
+        ) % {"count": status.published_urls}
+        remedy = _("Check its queryset. If this is intended, build the section with --allow-shrink.")
+        yield Alarm("error", status.label, text, remedy)
+
+
+def _row_alarms(status: SectionStatus) -> Iterator[Alarm]:
     if status.left_out:
-        first = next((f"{one.hook}: {one.reason}" for _number, one in status.problems), "")
-        yield Alarm(
-            "warning",
-            label,
-            ngettext(
-                "%(count)d row is left out. %(first)s",
-                "%(count)d rows are left out. The first: %(first)s",
-                status.left_out,
-            )
-            % {"count": status.left_out, "first": first},
-            _("Correct the rows, which the status page lists, or exclude them from the queryset."),
-        )
+        first = next((f"{problem.hook}: {problem.reason}" for _number, problem in status.problems), "")
+        text = ngettext(
+            "%(count)d row is left out. %(first)s",
+            "%(count)d rows are left out. The first: %(first)s",
+            status.left_out,
+        ) % {"count": status.left_out, "first": first}
+        remedy = _("Correct the rows, which the status page lists, or exclude them from the queryset.")
+        yield Alarm("warning", status.label, text, remedy)
+
+
+def _currency_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
     is_late = status.stale_since and timezone.now() - moment(status.stale_since) > LATE
     if status.currency == "stale" and is_late and not site.running:
-        yield Alarm(
-            "warning",
-            label,
-            _("The section changed on %(when)s and has not been built since.") % {"when": _shown(status.stale_since)},
-            _("Check that cron or a timer still runs build_sitemaps."),
-        )
-    if status.currency == "never built" and any(one.built_at for one in site.sections) and not outcome:
-        yield Alarm("warning", label, _("This section was never built."), _("Build it. Until then, no index lists it."))
+        text = _("The section changed on %(when)s and has not been built since.")
+        text %= {"when": _localized(status.stale_since)}
+        yield Alarm("warning", status.label, text, _("Check that cron or a timer still runs build_sitemaps."))
+    is_new = status.currency == "never built" and not status.outcome
+    if is_new and any(section.built_at for section in site.sections):
+        text = _("This section was never built.")
+        yield Alarm("warning", status.label, text, _("Build it. Until then, no index lists it."))
 
 
 def _sorted(alarms: Iterator[Alarm]) -> list[Alarm]:
@@ -265,7 +270,7 @@ def _iso(value: datetime | None) -> str | None:
     return None if value is None else value.isoformat()
 
 
-def _shown(value: datetime | None) -> str:
+def _localized(value: datetime | None) -> str:
     if value is None:
         return ""
     return formats.localize(timezone.localtime(value) if timezone.is_aware(value) else value)

@@ -1,4 +1,4 @@
-"""Values of every kind, what they are written for, and the elements that become of them, read back."""
+"""Values of every kind, a context to write them in, and helpers that parse their XML."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -54,8 +54,8 @@ LOC = "https://example.com/films/?a=1&b=2"
 SHOP = Origin.parse("https://example.com")
 
 
-class Heard(list[str]):
-    """Collects the codes of warnings and errors."""
+class Codes(list[str]):
+    """A list that collects the codes of warnings and errors."""
 
     def warn(self, code: str, text: str) -> None:
         self.append(code)
@@ -111,7 +111,7 @@ def news(**fields: Any) -> News:
 
 
 def document(*elements: str) -> bytes:
-    """Return a whole sitemap of one page with these elements."""
+    """Return a sitemap with one URL that has these elements."""
     prefixes = namespaces(NAMESPACES)
     url = f"<url><loc>{escape(LOC)}</loc>{''.join(elements)}</url>"
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="{NAMESPACE}"{prefixes}>{url}</urlset>'
@@ -119,7 +119,7 @@ def document(*elements: str) -> bytes:
 
 
 def parsed(element: str) -> ElementTree.Element:
-    """Return the one element of a page, proved valid."""
+    """Return an element of a URL, parsed and validated."""
     return validate(document(element))[0][1]
 
 
@@ -140,7 +140,7 @@ def kept(value: Any, write: Callable[[Any], str], is_written: bool = True) -> st
 
 
 def refused(make: Any, **fields: Any) -> str:
-    """Return the code with which `make` refuses the fields."""
+    """Return the code of the error that `make` raises for the fields."""
     with pytest.raises(InvalidEntry) as raised:
         make(**fields)
     return raised.value.code

@@ -1,4 +1,4 @@
-"""Turn the published schemas, which may be used but not passed on, into one schema of a page with everything in it."""
+"""Combine the published schemas, which must not be redistributed, into one for a page with all extensions."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ _LOCATIONS = {
 
 
 def official_schemas(directory: Path) -> Path:
-    """Fetch the schemas into `directory` and return theirs; skip where that cannot be done, but never on CI."""
+    """Download the schemas and return their directory; if that fails, skip the test, or fail it on CI."""
     npm = shutil.which("npm")
     if npm is None:
         _give_up("npm, which fetches the published schemas, is not installed")

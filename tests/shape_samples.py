@@ -1,4 +1,4 @@
-"""Pages of given paths, and their shapes."""
+"""Pages with given paths, and their shapes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def seen(pieces: Iterable[bytes]) -> Shape:
 
 
 def shape_of(paths: Iterable[str]) -> Shape:
-    """Return the shape of a page that is written in one piece."""
+    """Return the shape of a page in one piece."""
     return seen([b"".join(pieces_of(paths))])
 
 

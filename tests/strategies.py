@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what a project may declare: every field of every value, with any Unicode in its texts."""
+"""Hypothesis strategies for values: every field, with any Unicode text."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -24,12 +24,12 @@ from sitemaps_plus.values import (
     VideoId,
 )
 
-# Lone surrogates and everything else that XML cannot hold included.
+# Including lone surrogates and all other characters that XML does not allow.
 _characters = st.characters(exclude_categories=()) | st.sampled_from("&<>\"'%]\r\n\t\0\x85\ud800\ufffe")
 
 
 def filled(most: int = 60) -> st.SearchStrategy[str]:
-    """Return texts of at most `most` characters of which something is left once XML has had its way."""
+    """Return texts of at most `most` characters that are not empty without illegal characters."""
     return st.text(_characters, min_size=1, max_size=most).filter(lambda text: clean(text).strip())
 
 
@@ -39,9 +39,9 @@ urls = st.builds(
     st.sampled_from(["https://cdn.example.net", "http://Example.COM:8080", "https://example.com", "HTTPS://[::1]"]),
     _paths,
 )
-"""Absolute addresses with any path."""
+"""Absolute URLs with any path."""
 addresses = urls | _paths.filter(lambda path: not path.startswith("/")).map("/{}".format)
-"""What `urls` gives, and paths."""
+"""Absolute URLs and paths."""
 
 # The edges of the calendar cannot be moved to UTC.
 _EARLY, _LATE = datetime(2, 1, 1), datetime(9998, 12, 31)
@@ -55,7 +55,7 @@ bools = st.sampled_from([True, False, 1, 0, "yes", "no", "YES"])
 
 
 def numbers(low: int, high: int) -> st.SearchStrategy[Any]:
-    """Return whole numbers in every form in which a project may have them."""
+    """Return whole numbers in every form that fields accept."""
     whole = st.integers(low, high)
     return whole | whole.map(str) | whole.map(float) | whole.map(Decimal)
 

@@ -1,4 +1,4 @@
-"""Turn a document that sitemaps_plus wrote into a parsed tree that has been proved valid."""
+"""Parse documents of sitemaps_plus and validate them."""
 
 import os
 from functools import cache
@@ -10,11 +10,11 @@ SCHEMAS = Path(__file__).parent / "schemas"
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
 PLAIN = os.environ.get("SITEMAPS_PLUS_PLAIN") == "1"
-"""Whether this is the one environment without optional packages: no lxml, so no schemas."""
+"""Whether optional packages are missing: without lxml, schemas are not checked."""
 
 
 def validate(document: bytes) -> ElementTree.Element:
-    """Return the root of ``document``; fail unless it is well-formed and valid by the schema of its kind."""
+    """Return the root of a document; fail unless it is well-formed and valid."""
     root = ElementTree.fromstring(document)  # noqa: S314 - written by the code under test
     assert root.tag in {f"{SITEMAP}urlset", f"{SITEMAP}sitemapindex"}, f"not a sitemap: {root.tag}"
     if not PLAIN:
@@ -23,12 +23,12 @@ def validate(document: bytes) -> ElementTree.Element:
 
 
 def locs(document: bytes) -> list[str]:
-    """Return the addresses of a valid urlset or index in the order of the document."""
+    """Return the URLs of a valid urlset or index, in their order."""
     return [child.findtext(f"{SITEMAP}loc", "") for child in validate(document)]
 
 
 def lastmods(document: bytes) -> list[str | None]:
-    """Return the ``lastmod`` of each entry of a valid urlset or index, None where it has none."""
+    """Return the ``lastmod`` of each entry of a valid urlset or index, or None."""
     return [child.findtext(f"{SITEMAP}lastmod") for child in validate(document)]
 
 

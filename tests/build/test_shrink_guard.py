@@ -12,8 +12,8 @@ from sitemaps_plus.build.shrink_guard import why_not_publish
 from sitemaps_plus.protocol.shapes import Shape, merge
 
 
-def reason(before: Sequence[str] | Shape, now: Sequence[str] | Shape) -> str | None:
-    """Return why pages that look otherwise than before, and have as many URLs, are not published."""
+def why_held_back(before: Sequence[str] | Shape, now: Sequence[str] | Shape) -> str | None:
+    """Return why pages with other URLs, but as many as before, are not published."""
     old, new = (given if isinstance(given, Shape) else shape_of(given) for given in (before, now))
     return why_not_publish(urls_before=100, urls_now=100, shape_before=old, shape_now=new, most=0.5)
 
@@ -24,18 +24,18 @@ PREFIXES = st.lists(st.sampled_from(["shop", "blog", "%E5%95%86"]), min_size=1, 
 LEAVES = st.lists(st.sampled_from(["shop", "lamp-5", "2026", "a"]), max_size=3).map("/".join)
 
 
-# URLs that are gone
+# Lost URLs
 
 
 @given(before=st.integers(0, 10**7), now=st.integers(0, 10**7), percent=st.integers(0, 100))
-def test_a_section_may_lose_a_share_of_its_urls_and_not_one_more(before: int, now: int, percent: int) -> None:
-    said = why_not_publish(urls_before=before, urls_now=now, shape_before=None, shape_now=None, most=percent / 100)
+def test_a_section_may_lose_exactly_the_allowed_share_of_its_urls(before: int, now: int, percent: int) -> None:
+    found = why_not_publish(urls_before=before, urls_now=now, shape_before=None, shape_now=None, most=percent / 100)
 
-    assert (said is not None) == (before - now > before * Fraction(percent, 100))
+    assert (found is not None) == (before - now > before * Fraction(percent, 100))
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "most", "said"),
+    ("before", "now", "most", "expected"),
     [
         (10_000, 1_000, 0.5, "The section lost 9,000 of its 10,000 URLs, more than half. If this is intended, publish"),
         (100, 49, 0.5, "The section lost 51 of its 100 URLs, more than half."),
@@ -44,58 +44,58 @@ def test_a_section_may_lose_a_share_of_its_urls_and_not_one_more(before: int, no
         (1, 0, 0.5, "The section lost its only URL."),
     ],
 )
-def test_what_is_lost_is_said_with_what_to_do(before: int, now: int, most: float, said: str) -> None:
+def test_the_reason_names_the_loss_and_the_remedy(before: int, now: int, most: float, expected: str) -> None:
     found = why_not_publish(urls_before=before, urls_now=now, shape_before=None, shape_now=None, most=most)
 
     assert found is not None
-    assert found.startswith(said)
+    assert found.startswith(expected)
     assert "publish it with --allow-shrink" in found
 
 
 @pytest.mark.parametrize(
     ("before", "now", "most"), [(100, 50, 0.5), (0, 0, 0.5), (0, 5, 0.0), (5, 0, 1.0), (100, 71, 0.29)]
 )
-def test_as_much_as_is_allowed_may_go(before: int, now: int, most: float) -> None:
+def test_a_section_may_lose_the_allowed_share(before: int, now: int, most: float) -> None:
     assert why_not_publish(urls_before=before, urls_now=now, shape_before=None, shape_now=None, most=most) is None
 
 
-# URLs that look alike
+# Blank URLs
 
 
 def test_urls_that_turn_blank_are_not_published() -> None:
-    said = reason(numbered("/shop/lamp/{}/"), numbered("/shop/None/{}/"))
+    found = why_held_back(numbered("/shop/lamp/{}/"), numbered("/shop/None/{}/"))
 
-    assert said is not None
-    assert said.startswith("20 of 20 sampled URLs have an empty part, such as /None/ or //; before, 0 of 20 had one.")
-    assert "publish it with --allow-shrink" in said
+    assert found is not None
+    assert found.startswith("20 of 20 sampled URLs have an empty part, such as /None/ or //; before, 0 of 20 had one.")
+    assert "publish it with --allow-shrink" in found
 
 
 @pytest.mark.parametrize(("blank", "is_stopped"), [(9, False), (10, True)])
-def test_half_of_the_urls_must_be_blank(blank: int, is_stopped: bool) -> None:
+def test_a_section_is_held_back_if_half_of_its_urls_are_blank(blank: int, is_stopped: bool) -> None:
     now = [*numbered("/shop/{}//", blank), *numbered("/shop/lamp/{}/", 20 - blank)]
 
-    assert (reason(numbered("/shop/lamp/{}/"), now) is not None) == is_stopped
+    assert (why_held_back(numbered("/shop/lamp/{}/"), now) is not None) == is_stopped
 
 
 @pytest.mark.parametrize(("blank", "is_stopped"), [(1, True), (2, False)])
 def test_a_section_that_had_blank_urls_before_may_have_them(blank: int, is_stopped: bool) -> None:
     before = [*numbered("/{}/null/", blank), *numbered("/{}/lamp/", 20 - blank)]
 
-    assert (reason(before, numbered("/{}/null/")) is not None) == is_stopped
+    assert (why_held_back(before, numbered("/{}/null/")) is not None) == is_stopped
 
 
-def test_of_a_few_urls_all_must_be_blank() -> None:
+def test_a_small_section_is_held_back_only_if_all_urls_are_blank() -> None:
     before = ["/tags/css/", "/tags/sql/"]
 
-    assert reason(before, ["/tags/css/", "/tags/null/"]) is None
-    assert reason(before, ["/tags/None/"]) is not None
+    assert why_held_back(before, ["/tags/css/", "/tags/null/"]) is None
+    assert why_held_back(before, ["/tags/None/"]) is not None
 
 
-def test_a_section_that_was_empty_may_become_anything() -> None:
-    assert reason([], numbered("/None/{}/")) is None
+def test_a_section_that_was_empty_is_published() -> None:
+    assert why_held_back([], numbered("/None/{}/")) is None
 
 
-# A prefix that is gone
+# Another prefix
 
 
 @pytest.mark.parametrize(
@@ -109,16 +109,16 @@ def test_a_section_that_was_empty_may_become_anything() -> None:
         "/2026/{}/lamp/",
     ],
 )
-def test_a_prefix_that_is_gone_is_not_published(now: str) -> None:
-    said = reason(numbered("/shop/lamp-{}/"), numbered(now))
+def test_a_section_without_its_former_prefix_is_not_published(now: str) -> None:
+    found = why_held_back(numbered("/shop/lamp-{}/"), numbered(now))
 
-    assert said is not None
-    assert said.startswith("None of 20 sampled URLs begins with /shop/; before, all of them did.")
-    assert "publish it with --allow-shrink" in said
+    assert found is not None
+    assert found.startswith("None of 20 sampled URLs begins with /shop/; before, all of them did.")
+    assert "publish it with --allow-shrink" in found
 
 
-def test_one_that_is_left_is_enough() -> None:
-    assert reason(numbered("/shop/lamp-{}/"), [*numbered("/store/lamp-{}/"), "/shop/lamp/"]) is None
+def test_one_url_with_the_former_prefix_is_enough() -> None:
+    assert why_held_back(numbered("/shop/lamp-{}/"), [*numbered("/store/lamp-{}/"), "/shop/lamp/"]) is None
 
 
 @pytest.mark.parametrize(
@@ -139,28 +139,28 @@ def test_one_that_is_left_is_enough() -> None:
         (numbered("/shop/lamp-{}/"), numbered("/shop/lamps/lamp-{}/")),
     ],
 )
-def test_what_is_no_change_of_the_prefix_is_published(before: list[str], now: list[str]) -> None:
-    assert reason(before, now) is None
+def test_other_changes_of_directories_are_published(before: list[str], now: list[str]) -> None:
+    assert why_held_back(before, now) is None
 
 
 @pytest.mark.parametrize(("before", "now", "is_stopped"), [(10, 10, True), (9, 10, False), (10, 9, False)])
-def test_a_few_urls_have_no_prefix(before: int, now: int, is_stopped: bool) -> None:
-    said = reason(numbered("/shop/lamp-{}/", before), numbered("/store/lamp-{}/", now))
+def test_the_prefix_of_few_urls_is_not_compared(before: int, now: int, is_stopped: bool) -> None:
+    found = why_held_back(numbered("/shop/lamp-{}/", before), numbered("/store/lamp-{}/", now))
 
-    assert (said is not None) == is_stopped
+    assert (found is not None) == is_stopped
 
 
-def test_another_scheme_and_host_are_the_same_place() -> None:
+def test_scheme_and_host_are_not_compared() -> None:
     now = seen([b"".join(pieces_of(numbered("/shop/{}/"))).replace(b"https://example.com", b"http://example.org")])
 
-    assert reason(numbered("/shop/{}/"), now) is None
+    assert why_held_back(numbered("/shop/{}/"), now) is None
 
 
-def test_one_page_of_another_kind_among_many_raises_nothing() -> None:
+def test_one_page_with_the_former_prefix_among_many_is_enough() -> None:
     shop, blog = shape_of(numbered("/shop/{}/")), shape_of(numbered("/blog/{}/"))
 
-    assert reason(merge([shop] * 3), merge([blog] * 50 + [shop])) is None
-    assert reason(merge([shop] * 3), merge([blog] * 50)) is not None
+    assert why_held_back(merge([shop] * 3), merge([blog] * 50 + [shop])) is None
+    assert why_held_back(merge([shop] * 3), merge([blog] * 50)) is not None
 
 
 @given(
@@ -169,17 +169,17 @@ def test_one_page_of_another_kind_among_many_raises_nothing() -> None:
     now=st.lists(st.tuples(PREFIXES, LEAVES).map("".join), min_size=10, max_size=30),
     page=st.integers(1, 30),
 )
-def test_a_prefix_is_said_to_be_gone_where_no_url_lies_below_it(
+def test_a_prefix_is_reported_as_gone_if_no_url_is_below_it(
     prefix: str, before: list[str], now: list[str], page: int
 ) -> None:
     old = shape_of(f"{prefix}x/{leaf}" for leaf in before)
     new = merge(shape_of(now[at : at + page]) for at in range(0, len(now), page))
 
-    said = why_not_publish(urls_before=1, urls_now=1, shape_before=old, shape_now=new, most=0.5)
+    found = why_not_publish(urls_before=1, urls_now=1, shape_before=old, shape_now=new, most=0.5)
 
     # The directory itself, as a page, lies beside those that are in it.
     left = [path for path in now if path.startswith(old.prefix) and path.rstrip("/") != old.prefix.rstrip("/")]
     is_known = not any(directory.endswith("*") for directory in new.directories)
     assert old.prefix.startswith(prefix)
-    assert said is None or not left
-    assert said is not None or left or not is_known
+    assert found is None or not left
+    assert found is not None or left or not is_known

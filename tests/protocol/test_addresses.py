@@ -1,4 +1,4 @@
-"""URLs: the vectors U of the protocol, and what holds for any text that is called a location."""
+"""URLs: the vectors U of the protocol, and properties of any text as a location."""
 
 import builtins
 import pickle
@@ -26,7 +26,7 @@ EXAMPLE = Origin(scheme="https", host="example.com")
 HTTP_URL = re.compile(
     r"https?://[A-Za-z0-9\-._~!$&'()*+,;=:@%\[\]]+([/?]([A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*)?"
 )
-# Texts that come near a URL, which plain Unicode text almost never does.
+# Texts that resemble URLs; random Unicode text almost never does.
 NEARLY_URLS = st.lists(
     st.one_of(
         st.sampled_from(
@@ -66,9 +66,9 @@ LOCATIONS = st.one_of(
 
 
 def warnings_of(value: object) -> list[str]:
-    heard: list[str] = []
-    normalize(value, origin=EXAMPLE, warn=lambda code, _: heard.append(code))
-    return heard
+    codes: list[str] = []
+    normalize(value, origin=EXAMPLE, warn=lambda code, _: codes.append(code))
+    return codes
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_location_becomes_an_absolute_encoded_url(value: object, expected: str
         (b"/a", "E-URL-CHARS"),
     ],
 )
-def test_what_is_no_location_is_refused(value: object, code: str) -> None:
+def test_an_invalid_location_is_refused(value: object, code: str) -> None:
     with pytest.raises(InvalidEntry) as caught:
         normalize(value, origin=EXAMPLE)
 
@@ -204,7 +204,7 @@ def test_a_profile_may_shorten_urls() -> None:
         normalize(path, origin=EXAMPLE, max_length=1024)
 
 
-def test_a_fragment_is_left_out_with_a_warning() -> None:
+def test_a_fragment_is_removed_with_a_warning() -> None:
     assert warnings_of("/a#top") == ["W-URL-FRAGMENT"]
     assert warnings_of("https://example.com/a#") == ["W-URL-FRAGMENT"]
     assert warnings_of("/a") == []
@@ -215,7 +215,7 @@ def test_a_fragment_is_left_out_with_a_warning() -> None:
 @example("https://\uff11.\uff11/")
 @example("https://a\u3002b/")
 @example("https://[::ffff:1.2.3.4]/")
-def test_any_location_becomes_a_url_that_stays_as_it_is_or_an_invalid_entry(value: str) -> None:
+def test_any_location_becomes_a_stable_url_or_raises_invalid_entry(value: str) -> None:
     try:
         url = normalize(value, origin=EXAMPLE)
     except (InvalidEntry, MissingExtra) as error:
@@ -228,7 +228,7 @@ def test_any_location_becomes_a_url_that_stays_as_it_is_or_an_invalid_entry(valu
 
 
 @given(st.text(max_size=60))
-def test_a_path_is_encoded_alike_with_and_without_its_origin(text: str) -> None:
+def test_a_path_is_encoded_the_same_way_with_and_without_its_origin(text: str) -> None:
     path = "/a" + text.replace("#", "")
 
     assert normalize(path, origin=EXAMPLE) == normalize(f"https://example.com{path}", origin=EXAMPLE)
@@ -243,7 +243,7 @@ def test_a_hash_in_a_path_is_encoded() -> None:
     assert quote_path("/c#/?x=1") == "/c%23/?x=1"
 
 
-def test_a_path_that_utf_8_cannot_write_is_refused() -> None:
+def test_a_path_that_utf_8_cannot_encode_is_refused() -> None:
     with pytest.raises(InvalidEntry, match=r"lone surrogate.*\[E-URL-CHARS\]"):
         quote_path("/\ud800")
 
@@ -257,7 +257,7 @@ def test_a_path_that_utf_8_cannot_write_is_refused() -> None:
         ("https://example.com.evil.example/a", "E-URL-HOST"),
     ],
 )
-def test_a_sitemap_lists_urls_of_its_own_origin_alone(url: str, code: str) -> None:
+def test_a_sitemap_may_list_only_urls_of_its_own_origin(url: str, code: str) -> None:
     with pytest.raises(InvalidEntry) as caught:
         check_scope(normalize(url, origin=EXAMPLE), Scope(origin=EXAMPLE))
 
@@ -265,7 +265,7 @@ def test_a_sitemap_lists_urls_of_its_own_origin_alone(url: str, code: str) -> No
 
 
 @pytest.mark.parametrize("path", ["/", "/catalog/x", "/.well-known/x", "/%20/", "/?next=/../x"])
-def test_a_sitemap_at_the_root_lists_every_path(path: str) -> None:
+def test_a_sitemap_at_the_root_may_list_every_path(path: str) -> None:
     check_scope(normalize(path, origin=EXAMPLE), Scope(origin=EXAMPLE))
 
 
@@ -285,7 +285,7 @@ def test_a_sitemap_at_the_root_lists_every_path(path: str) -> None:
         "/catalog/?next=/../",
     ],
 )
-def test_a_sitemap_lists_its_directory_and_below(path: str) -> None:
+def test_a_sitemap_may_list_urls_in_and_below_its_directory(path: str) -> None:
     check_scope(normalize(path, origin=EXAMPLE), Scope(origin=EXAMPLE, directory="/catalog/"))
 
 
@@ -304,7 +304,7 @@ def test_a_sitemap_lists_its_directory_and_below(path: str) -> None:
         "/?x=/catalog/",
     ],
 )
-def test_a_sitemap_does_not_list_what_is_outside_of_its_directory(path: str) -> None:
+def test_a_sitemap_may_not_list_urls_outside_of_its_directory(path: str) -> None:
     with pytest.raises(InvalidEntry, match=r"serve the sitemap higher up.*\[E-URL-SCOPE\]"):
         check_scope(normalize(path, origin=EXAMPLE), Scope(origin=EXAMPLE, directory="/catalog/"))
 
@@ -317,7 +317,7 @@ def test_a_directory_is_compared_in_its_encoded_form() -> None:
     assert scope.directory == "/b%C3%BCcher/"
 
 
-def test_cross_submission_compares_the_scheme_alone() -> None:
+def test_cross_submission_compares_only_the_scheme() -> None:
     scope = Scope(origin=EXAMPLE, directory="/catalog/", any_host=True)
 
     check_scope("https://www.example.org:8443/x", scope)
@@ -365,7 +365,7 @@ def test_an_origin_is_read_from_text(text: str, expected: str) -> None:
         pytest.param("https://\ud800", "E-URL-HOST", id="surrogate", marks=needs_idna),
     ],
 )
-def test_what_is_more_or_less_than_an_origin_is_refused(text: str, code: str) -> None:
+def test_text_that_is_not_exactly_an_origin_is_refused(text: str, code: str) -> None:
     with pytest.raises(InvalidEntry) as caught:
         Origin.parse(text)
 
@@ -383,7 +383,7 @@ def test_what_is_more_or_less_than_an_origin_is_refused(text: str, code: str) ->
         {"scheme": "https", "host": "example.com", "port": 65536},
     ],
 )
-def test_a_wrong_origin_cannot_be_built(parts: dict[str, Any]) -> None:
+def test_an_invalid_origin_cannot_be_created(parts: dict[str, Any]) -> None:
     with pytest.raises(InvalidEntry):
         Origin(**parts)
 
@@ -398,7 +398,7 @@ def test_an_origin_keeps_its_port_under_another_scheme(port: str, expected: str)
     assert str(Origin.parse(f"http://example.com{port}").with_scheme("https")) == f"https://example.com{expected}"
 
 
-def test_an_origin_can_be_copied_and_sent_to_another_process() -> None:
+def test_an_origin_can_be_copied_and_pickled() -> None:
     origin = Origin.parse("https://example.com:8443")
 
     assert str(pickle.loads(pickle.dumps(origin))) == str(origin)  # noqa: S301 - our own bytes
@@ -422,7 +422,7 @@ def test_an_international_host_without_the_idna_package_names_the_extra(monkeypa
     assert normalize("https://xn--bcher-kva.example/", origin=EXAMPLE) == "https://xn--bcher-kva.example/"
 
 
-def test_an_idna_module_that_is_not_where_it_is_looked_for_is_no_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_path_of_our_idna_module_is_not_reported_as_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addresses, "__package__", "sitemaps_plus.admin")
     addresses._host.cache_clear()
 
@@ -441,17 +441,17 @@ def test_an_idna_module_that_is_not_where_it_is_looked_for_is_no_missing_extra(m
         ("https://[::1]/%7e", "https://[::1]/~"),
     ],
 )
-def test_canonical_addresses_are_equal_for_all_ways_to_encode_one(one, other):
+def test_all_encodings_of_a_url_have_the_same_canonical_form(one, other):
     assert canonical(normalize(one, origin=EXAMPLE)) == canonical(normalize(other, origin=EXAMPLE))
 
 
 @pytest.mark.parametrize(("one", "other"), [("/a?q=%26", "/a?q=&"), ("/a%3Fq", "/a?q"), ("/A", "/a"), ("/a%25", "/a")])
-def test_canonical_addresses_differ_for_different_ones(one, other):
+def test_different_urls_have_different_canonical_forms(one, other):
     assert canonical(normalize(one, origin=EXAMPLE)) != canonical(normalize(other, origin=EXAMPLE))
 
 
 @given(st.text())
-def test_a_canonical_address_stays_as_it_is(path):
+def test_the_canonical_form_of_a_canonical_url_is_itself(path):
     try:
         url = canonical(normalize(f"/{path}", origin=EXAMPLE))
     except InvalidEntry:

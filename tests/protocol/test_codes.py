@@ -1,4 +1,4 @@
-"""Codes of languages and countries: the vectors H05 to H13 and V12 of the protocol, and the hints to what was meant."""
+"""Codes of languages and countries: the vectors H05 to H13 and V12 of the protocol, and the hints in errors."""
 
 import pytest
 from hypothesis import given
@@ -47,7 +47,7 @@ def test_an_hreflang_is_accepted_in_canonical_case(code, expected):
         pytest.param("é", "E-HREFLANG-LANG", "two letters", id="not ASCII"),
     ],
 )
-def test_what_is_no_hreflang_is_refused_with_a_hint(code, error, hint):
+def test_an_invalid_hreflang_is_refused_with_a_hint(code, error, hint):
     with pytest.raises(InvalidEntry, match=error) as raised:
         check_hreflang(code)
 
@@ -71,14 +71,14 @@ def test_what_is_no_hreflang_is_refused_with_a_hint(code, error, hint):
         ("zh-hant-hk", "zh-tw"),
     ],
 )
-def test_the_language_of_a_publication_is_cut_to_what_google_news_knows(code, expected):
+def test_the_language_of_a_publication_is_shortened_to_the_codes_of_google_news(code, expected):
     assert check_news_language(code) == expected
 
 
 @pytest.mark.parametrize(
     ("code", "hint"), [("gr", "'el'"), ("english", "two letters"), ("e", "two letters"), ("en GB", ""), ("", "")]
 )
-def test_what_is_no_language_is_refused(code, hint):
+def test_an_invalid_language_is_refused(code, hint):
     with pytest.raises(InvalidEntry, match="E-NEWS-LANGUAGE") as raised:
         check_news_language(code)
 
@@ -94,7 +94,7 @@ def test_what_is_no_language_is_refused(code, hint):
         pytest.param("XX", "two letters", id="no country"),
     ],
 )
-def test_what_is_no_country_is_refused_with_a_hint(code, hint):
+def test_an_invalid_country_is_refused_with_a_hint(code, hint):
     with pytest.raises(InvalidEntry, match="E-COUNTRY") as raised:
         check_country(code)
 

@@ -1,4 +1,4 @@
-"""Dates: the vectors D of the protocol, and what holds for any date, datetime, zone and text."""
+"""Dates: the vectors D of the protocol, and properties of any date, datetime, zone and text."""
 
 import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
@@ -15,7 +15,7 @@ from sitemaps_plus.protocol.dates import as_datetime, format_date, newest, parse
 BERLIN = ZoneInfo("Europe/Berlin")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)
-# EmitDateTime of schemas/sm-types.xsd; that the day exists is proved by parsing.
+# EmitDateTime of schemas/sm-types.xsd; parsing proves that the day exists.
 EMITTED = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2}))?")
 OFFSETS = st.timedeltas(
     min_value=timedelta(hours=-24, microseconds=1), max_value=timedelta(hours=24, microseconds=-1)
@@ -29,23 +29,23 @@ DATE_TEXTS = st.from_regex(
 
 
 class NoZone(tzinfo):
-    """A tzinfo that does not know its offset, which Python counts as naive."""
+    """A tzinfo without an offset, which Python treats as naive."""
 
     def utcoffset(self, moment: datetime | None) -> None:
         return None
 
 
 def is_real(text: str) -> bool:
-    """Return whether `text` parses and its offset is one that XML allows."""
+    """Return whether `text` is a valid date with an offset that XML allows."""
     offset = datetime.fromisoformat(text).utcoffset()
     return offset is None or abs(offset) <= timedelta(hours=14)
 
 
 def emitted(value: object, **options: Any) -> tuple[str | None, list[str]]:
     """Return the text of `value` and the codes of the warnings."""
-    heard: list[str] = []
-    text = format_date(value, **{"tz": BERLIN, "now": NOW, **options}, warn=lambda code, _: heard.append(code))
-    return text, heard
+    codes: list[str] = []
+    text = format_date(value, **{"tz": BERLIN, "now": NOW, **options}, warn=lambda code, _: codes.append(code))
+    return text, codes
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,14 @@ def test_a_date_becomes_w3c_text(value: object, expected: str) -> None:
     assert emitted(value) == (expected, [])
 
 
-def test_a_naive_datetime_never_comes_out_without_a_zone() -> None:
+def test_a_naive_datetime_is_always_written_with_a_zone() -> None:
     assert emitted(datetime(2026, 7, 1, 12), tz=UTC) == ("2026-07-01T12:00:00+00:00", [])  # D04
 
 
 @pytest.mark.parametrize(
     ("fold", "offset"), [pytest.param(0, "+02:00", id="D05 first"), pytest.param(1, "+01:00", id="D05 second")]
 )
-def test_the_hour_that_happens_twice_is_told_apart(fold: int, offset: str) -> None:
+def test_the_two_occurrences_of_a_repeated_hour_are_distinguished(fold: int, offset: str) -> None:
     value = datetime(2026, 10, 25, 2, 30, fold=fold)
 
     assert emitted(value, now=None)[0] == emitted(value.replace(tzinfo=BERLIN), now=None)[0]
@@ -129,11 +129,11 @@ def test_a_date_before_1990_is_written_with_a_warning(value: object, expected: s
         "2026-10-03T12:00:01Z",
     ],
 )
-def test_what_lies_in_the_future_is_left_out_with_a_warning(value: object) -> None:
+def test_a_date_in_the_future_is_left_out_with_a_warning(value: object) -> None:
     assert emitted(value) == (None, ["W-LASTMOD-FUTURE"])
 
 
-def test_the_very_moment_is_not_in_the_future() -> None:
+def test_the_current_moment_is_not_in_the_future() -> None:
     assert emitted(NOW.astimezone(BERLIN)) == ("2026-10-03T14:00:00+02:00", [])
 
 
@@ -150,19 +150,19 @@ def test_a_date_is_in_the_future_until_it_has_begun_somewhere_on_earth(now: date
     assert (emitted(date(2026, 10, 4), now=now)[0] is None) is is_future
 
 
-def test_the_future_begins_by_the_clock_of_the_world_not_of_the_wall() -> None:
+def test_the_future_is_decided_in_utc_and_not_by_local_time() -> None:
     # 02:30 comes twice that night: first in summer time, an hour later in winter time.
     now = datetime(2026, 10, 25, 2, 40, tzinfo=BERLIN, fold=0)
 
     assert emitted(datetime(2026, 10, 25, 2, 30, fold=1), now=now) == (None, ["W-LASTMOD-FUTURE"])
 
 
-def test_without_now_the_future_is_written() -> None:
+def test_without_now_a_date_in_the_future_is_written() -> None:
     assert emitted(datetime.max, now=None) == ("9999-12-31T23:59:59+01:00", [])
 
 
 @pytest.mark.parametrize("value", [None, ""], ids=["D11 None", "D11 empty"])
-def test_no_date_gives_no_tag(value: object) -> None:
+def test_an_empty_date_gives_no_tag(value: object) -> None:
     assert emitted(value) == (None, [])
 
 
@@ -219,7 +219,7 @@ def test_a_value_of_another_type_is_refused_by_name(value: object, name: str) ->
         format_date(value, tz=BERLIN)
 
 
-def test_a_moment_that_neither_utc_nor_its_offset_can_write_is_refused() -> None:
+def test_a_datetime_that_can_be_written_neither_in_utc_nor_in_its_offset_is_refused() -> None:
     with pytest.raises(InvalidEntry, match=r"cannot be written in UTC.*\[E-DATE\]"):
         format_date(datetime.min, tz=BERLIN)
 
@@ -236,12 +236,12 @@ def test_a_moment_that_neither_utc_nor_its_offset_can_write_is_refused() -> None
     ],
     ids=repr,
 )
-def test_a_profile_may_want_the_date_alone(value: object) -> None:
+def test_a_profile_may_require_dates_without_a_time(value: object) -> None:
     assert format_date(value, tz=BERLIN, date_only=True) == "2026-10-01"  # D16, Baidu
 
 
 @given(value=st.one_of(VALUES, DATE_TEXTS, st.text()), tz=ZONES, now=st.none() | st.datetimes(timezones=ZONES))
-def test_what_is_written_is_a_date_that_schemas_accept(value: Any, tz: tzinfo, now: datetime | None) -> None:
+def test_every_written_date_is_valid_by_the_schemas(value: Any, tz: tzinfo, now: datetime | None) -> None:
     try:
         text = format_date(value, tz=tz, now=now)
         day = format_date(value, tz=tz, now=now, date_only=True)
@@ -254,7 +254,7 @@ def test_what_is_written_is_a_date_that_schemas_accept(value: Any, tz: tzinfo, n
 
 
 @given(value=st.datetimes(min_value=datetime(2, 1, 1), max_value=datetime(9998, 1, 1), timezones=ZONES))
-def test_what_is_written_is_the_same_moment_to_the_second(value: datetime) -> None:
+def test_a_written_datetime_is_the_same_moment_to_the_second(value: datetime) -> None:
     text = format_date(value, tz=BERLIN)
 
     assert text is not None
@@ -262,7 +262,7 @@ def test_what_is_written_is_the_same_moment_to_the_second(value: datetime) -> No
 
 
 @given(value=st.one_of(st.dates(), st.datetimes(timezones=ZONES)))
-def test_written_text_is_read_as_itself(value: date) -> None:
+def test_formatting_a_written_date_again_changes_nothing(value: date) -> None:
     try:
         text = format_date(value, tz=BERLIN)
     except InvalidEntry:
@@ -285,7 +285,7 @@ def test_a_naive_datetime_among_aware_ones_is_in_the_given_zone() -> None:
     assert newest([naive, aware], tz=UTC) == naive.replace(tzinfo=UTC)
 
 
-def test_the_newest_of_the_hour_that_happens_twice_is_the_second() -> None:
+def test_the_second_occurrence_of_a_repeated_hour_is_the_newest() -> None:
     first, second = datetime(2026, 10, 25, 2, 45), datetime(2026, 10, 25, 2, 15, fold=1)
 
     latest = newest([first, second], tz=BERLIN)
@@ -307,7 +307,7 @@ def test_no_value_is_newer_than_the_newest(values: list[date | None], tz: tzinfo
     assert (latest and latest - EPOCH) == max(moments, default=None)
 
 
-def test_what_is_no_date_has_no_moment() -> None:
+def test_a_value_that_is_not_a_date_cannot_be_compared() -> None:
     with pytest.raises(InvalidEntry, match=r"\(str\) is not a date.*\[E-DATE\]"):
         as_datetime("2026-10-01", tz=BERLIN)
 

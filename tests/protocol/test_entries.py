@@ -17,7 +17,7 @@ NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)
 
 
 class Hostile:
-    """A value that raises at whatever is done with it."""
+    """A value that raises an error whenever it is used."""
 
     def __eq__(self, other: object) -> bool:
         raise RuntimeError("not comparable")
@@ -63,7 +63,7 @@ def test_a_location_that_breaks_a_rule_raises_its_code(value: Any, code: str) ->
     assert caught.value.code == code
 
 
-def test_a_fragment_goes_with_a_warning() -> None:
+def test_a_fragment_of_a_location_is_removed_with_a_warning() -> None:
     made = cleaner()
 
     assert made.loc(7, "/a#top") == "https://example.com/a"
@@ -71,7 +71,7 @@ def test_a_fragment_goes_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_a_profile_keeps_its_own_length_of_addresses(name: str) -> None:
+def test_a_profile_has_its_own_limit_for_the_length_of_urls(name: str) -> None:
     made = cleaner(profile=PROFILES[name])
     longest = PROFILES[name].max_loc - len("https://example.com/")
 
@@ -98,7 +98,7 @@ def test_a_profile_keeps_its_own_length_of_addresses(name: str) -> None:
         ("lastmod", Hostile(), "RuntimeError"),
     ],
 )
-def test_an_optional_part_that_breaks_a_rule_is_dropped_alone(hook: str, value: Any, code: str) -> None:
+def test_an_invalid_optional_part_is_dropped_and_the_row_stays(hook: str, value: Any, code: str) -> None:
     made = cleaner()
 
     assert getattr(made, hook)(5, value) is None
@@ -108,7 +108,7 @@ def test_an_optional_part_that_breaks_a_rule_is_dropped_alone(hook: str, value: 
 
 @pytest.mark.parametrize("hook", ["lastmod", "changefreq", "priority"])
 @pytest.mark.parametrize("value", [None, ""])
-def test_nothing_is_no_value_and_no_problem(hook: str, value: Any) -> None:
+def test_an_empty_value_is_omitted_without_a_problem(hook: str, value: Any) -> None:
     made = cleaner()
 
     assert getattr(made, hook)(5, value) is None
@@ -128,7 +128,7 @@ def test_a_date_in_the_future_is_omitted_with_a_warning_even_under_strict() -> N
     assert made.newest.value is None
 
 
-def test_values_come_out_as_protocol_text() -> None:
+def test_values_become_protocol_text() -> None:
     made = cleaner()
 
     assert made.lastmod(1, date(2026, 10, 1)) == "2026-10-01"
@@ -137,7 +137,7 @@ def test_values_come_out_as_protocol_text() -> None:
     assert made.changefreq(1, "weekly") == "weekly"
 
 
-def test_a_profile_may_want_dates_alone() -> None:
+def test_a_profile_may_require_lastmods_without_a_time() -> None:
     made = cleaner(profile=PROFILES["baidu"])
 
     assert made.lastmod(1, datetime(2026, 7, 1, 12, tzinfo=UTC)) == "2026-07-01"
@@ -185,7 +185,7 @@ def test_a_link_may_lead_to_another_host() -> None:
 
 
 @pytest.mark.parametrize("code", ["", "fil", "en-UK-x", "e", "en_GB", "de\n", 'de"', "de\x00", "\ud800", None])
-def test_there_is_no_link_to_what_is_no_language_and_the_others_stay(code: Any) -> None:
+def test_a_link_with_an_invalid_language_is_dropped_and_the_others_stay(code: Any) -> None:
     made = cleaner()
 
     assert made.links(1, [(code, "/"), ("de", "/de/")]) == [Link("de", "https://example.com/de/")]
@@ -202,7 +202,7 @@ def test_a_language_may_have_another_hreflang_or_none() -> None:
     assert not made.report.problems
 
 
-def test_of_two_addresses_for_one_hreflang_the_first_is_linked() -> None:
+def test_the_first_of_two_urls_for_one_hreflang_is_linked() -> None:
     made = cleaner()
 
     assert made.links(1, [("de", "/a/"), ("DE", "/b/"), ("De", "/a/")]) == [Link("de", "https://example.com/a/")]
@@ -210,7 +210,7 @@ def test_of_two_addresses_for_one_hreflang_the_first_is_linked() -> None:
 
 
 @pytest.mark.parametrize("href", [None, "relative/", "javascript:alert(1)", f"/{'x' * 3000}", Hostile()])
-def test_a_link_without_a_usable_address_is_dropped(href: Any) -> None:
+def test_a_link_with_an_invalid_url_is_dropped(href: Any) -> None:
     made = cleaner()
 
     assert made.links(1, [("de", href)]) == []

@@ -28,7 +28,7 @@ from sitemaps_plus.protocol.names import (
 labels = st.from_regex(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", fullmatch=True).filter(is_label)
 
 
-def test_an_index_is_named_after_its_section_or_only_sitemap() -> None:
+def test_the_index_of_a_section_is_named_after_it() -> None:
     assert (index_name(), index_name("products")) == ("sitemap", "sitemap-products")
     assert index_file() == "sitemap.xml"
     assert index_file("products", "xml.gz") == "sitemap-products.xml.gz"
@@ -44,14 +44,14 @@ def test_the_record_of_a_page_shows_its_name() -> None:
     assert str(SitemapPage(label="products", number=12)) == page_name("products", 12)
 
 
-def test_paths_begin_with_the_domain_whose_colon_no_file_system_has_to_allow() -> None:
+def test_paths_begin_with_the_domain_without_its_colon() -> None:
     assert index_path("localhost:8000") == "localhost_8000/sitemap.xml.gz"
     assert index_path("example.com", "products", "xml") == "example.com/sitemap-products.xml"
     assert page_path("example.com", "products", 12) == "example.com/sitemap-products-12.xml.gz"
 
 
 @given(label=labels, number=st.integers(0, 10**12), format=st.sampled_from(FORMATS))
-def test_the_name_of_a_page_file_is_read_back(label: str, number: int, format: Format) -> None:
+def test_the_file_name_of_a_page_can_be_parsed(label: str, number: int, format: Format) -> None:
     assert parse_page_file(page_file(label, number, format)) == PageFile(label, number, format)
 
 
@@ -69,7 +69,7 @@ def test_the_name_of_a_page_file_is_read_back(label: str, number: int, format: F
         "robots.txt",
     ],
 )
-def test_other_names_are_no_page_files(name: str) -> None:
+def test_other_names_are_not_parsed(name: str) -> None:
     assert parse_page_file(name) is None
 
 
@@ -79,19 +79,19 @@ def test_labels_are_lower_case_words_joined_by_hyphens_and_underscores(label: st
 
 
 @pytest.mark.parametrize("label", ["", "A", "ä", "-a", "a-", "a--b", "a b", "a.b", "a/b", "a\n", "a" * (MAX_LABEL + 1)])
-def test_other_texts_are_no_labels(label: str) -> None:
+def test_other_texts_are_not_labels(label: str) -> None:
     assert not is_label(label)
 
 
 @pytest.mark.parametrize(
     ("label", "expected"), [("2024", True), ("sale-7", True), ("sale_7", False), ("sale-7a", False)]
 )
-def test_a_label_ends_like_a_page_where_digits_follow_a_hyphen(label: str, expected: bool) -> None:
+def test_a_label_ends_like_a_page_if_it_ends_in_a_hyphen_and_digits(label: str, expected: bool) -> None:
     assert ends_like_page(label) is expected
 
 
 @given(label=labels.filter(lambda label: not ends_like_page(label)), number=st.integers(1, 10**9 - 1))
-def test_the_url_of_a_page_gives_its_label_and_number(label: str, number: int) -> None:
+def test_the_url_of_a_page_contains_its_label_and_number(label: str, number: int) -> None:
     match = re.search(PAGE_URL, page_file(label, number, "xml"))
 
     assert match is not None
@@ -99,7 +99,7 @@ def test_the_url_of_a_page_gives_its_label_and_number(label: str, number: int) -
 
 
 @given(label=labels.filter(lambda label: not ends_like_page(label)))
-def test_the_url_of_a_section_gives_its_label_and_is_no_page(label: str) -> None:
+def test_the_url_of_a_section_contains_its_label_and_is_not_that_of_a_page(label: str) -> None:
     match = re.search(SECTION_URL, index_file(label, "xml.gz"))
 
     assert match is not None

@@ -17,7 +17,7 @@ def test_a_row_left_out_is_counted_with_key_hook_and_reason() -> None:
     assert report.problems == [Problem("products", "5", "location", "E-URL-EMPTY", "The URL is None. [E-URL-EMPTY]")]
 
 
-def test_an_error_of_a_hook_is_told_by_its_type() -> None:
+def test_an_error_of_a_hook_is_reported_by_its_type() -> None:
     report = Report("products")
 
     report.drop(5, "lastmod", ZeroDivisionError("division by zero"))
@@ -47,7 +47,7 @@ def test_each_hook_and_code_is_logged_once(caplog: pytest.LogCaptureFixture) -> 
     assert (report.left_out, report.dropped, report.warned) == (5, 10, 5)
 
 
-def test_strict_raises_for_what_is_missing_and_not_for_warnings() -> None:
+def test_strict_raises_for_missing_values_and_not_for_warnings() -> None:
     report = Report("products", strict=True)
 
     report.warn(5, "location", "W-URL-FRAGMENT", "The fragment was left out.")
@@ -57,7 +57,7 @@ def test_strict_raises_for_what_is_missing_and_not_for_warnings() -> None:
         report.drop(5, "lastmod", BAD)
 
 
-def test_problems_are_kept_up_to_a_bound() -> None:
+def test_a_report_keeps_a_limited_number_of_problems() -> None:
     report = Report("products")
 
     for key in range(PROBLEMS_PER_REPORT + 50):
@@ -67,7 +67,7 @@ def test_problems_are_kept_up_to_a_bound() -> None:
     assert report.left_out == PROBLEMS_PER_REPORT + 50
 
 
-def test_long_and_many_lined_texts_become_one_short_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_long_texts_and_line_breaks_become_one_short_line(caplog: pytest.LogCaptureFixture) -> None:
     report = Report("products")
 
     report.drop("a\nb\x1b[31m", "lastmod", ValueError("x" * 10_000 + "\n"))
@@ -92,7 +92,7 @@ def test_reports_of_several_pages_add_up() -> None:
     assert whole.problems[-1].key == "a"
 
 
-def test_the_list_of_a_problem_is_read_back() -> None:
+def test_a_problem_can_be_read_from_its_list() -> None:
     problem = Problem("products", "5", "location", "E-URL-EMPTY", "The URL is None.")
 
     assert problem.as_list() == ["5", "location", "E-URL-EMPTY", "The URL is None."]

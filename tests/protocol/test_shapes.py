@@ -1,4 +1,4 @@
-"""The shapes of pages: which URLs are sampled, and what is kept of them."""
+"""The shapes of pages: which URLs are sampled, and how shapes are merged and stored."""
 
 import json
 from collections.abc import Iterable
@@ -18,18 +18,18 @@ PATHS = st.lists(WORDS, max_size=6).map(lambda words: "/" + "/".join(words))
 MANY = st.lists(PATHS, min_size=10, max_size=60)
 
 
-# What is seen of a page
+# Sampling
 
 
 @given(st.lists(st.binary(max_size=30) | st.sampled_from([b"<loc>", b"</loc>", b"https://e.com/", b"/a/b"])))
-def test_pieces_go_through_as_they_are_whatever_they_are(pieces: list[bytes]) -> None:
+def test_all_pieces_are_yielded_unchanged(pieces: list[bytes]) -> None:
     sampler = Sampler()
 
     assert list(sampler.watch(pieces)) == pieces
     assert sampler.shape().sampled <= 2 * SAMPLED
 
 
-def test_pieces_are_not_waited_for() -> None:
+def test_each_piece_is_yielded_at_once() -> None:
     sampler = Sampler()
 
     def pieces() -> Iterable[bytes]:
@@ -44,7 +44,7 @@ def test_pieces_are_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, SAMPLED, 2 * SAMPLED, 2 * SAMPLED + 1, 1000])
-def test_of_one_piece_the_first_and_the_last_urls_are_looked_at_each_once(count: int) -> None:
+def test_the_first_and_the_last_urls_of_one_piece_are_sampled_once(count: int) -> None:
     names = ["first" if n < SAMPLED else "last" if n >= count - SAMPLED else "middle" for n in range(count)]
 
     shape = shape_of(f"/{name}/{n}/" for n, name in enumerate(names))
@@ -53,7 +53,7 @@ def test_of_one_piece_the_first_and_the_last_urls_are_looked_at_each_once(count:
     assert set(shape.directories) == {f"/{name}/" for name in names} - {"/middle/"}
 
 
-def test_of_many_pieces_the_first_and_the_last_with_urls_are_looked_at() -> None:
+def test_the_first_and_the_last_piece_with_urls_are_sampled() -> None:
     first, middle, last = (b"".join(pieces_of(numbered(f"/{name}/{{}}/"))) for name in ("first", "middle", "last"))
 
     shape = seen([b"<urlset>\n", first, middle, last, b"</urlset>\n"])
@@ -61,7 +61,7 @@ def test_of_many_pieces_the_first_and_the_last_with_urls_are_looked_at() -> None
     assert shape == Shape(sampled=40, blank=0, directories=("/first/", "/last/"))
 
 
-def test_images_and_videos_are_no_urls_of_the_page() -> None:
+def test_urls_of_images_and_videos_are_not_sampled() -> None:
     extra = (
         "<image:image><image:loc>https://cdn.example.com/None/1.jpg</image:loc></image:image>"
         "<video:video><video:content_loc>https://cdn.example.com/None/1.mp4</video:content_loc></video:video>"
@@ -73,7 +73,7 @@ def test_images_and_videos_are_no_urls_of_the_page() -> None:
     assert shape == Shape(sampled=5, blank=0, directories=("/shop/",))
 
 
-def test_an_address_in_two_pieces_and_a_cut_one_are_not_seen() -> None:
+def test_a_url_that_is_split_between_two_pieces_is_not_sampled() -> None:
     whole = pieces_of(["/a/1/", "/b/2/"])
 
     shape = seen([whole[0] + b"<url><loc>https://example.com/c/", b"3/</loc></url>", whole[1]])
@@ -81,7 +81,7 @@ def test_an_address_in_two_pieces_and_a_cut_one_are_not_seen() -> None:
     assert shape == Shape(sampled=2, blank=0, directories=("/a/", "/b/"))
 
 
-def test_a_template_may_break_lines_and_give_queries() -> None:
+def test_urls_with_line_breaks_and_queries_are_sampled() -> None:
     shape = seen([b"<loc>\n  https://example.com:8000/shop/item?a=/b/&amp;c=None/\n</loc>"])
 
     assert shape == Shape(sampled=1, blank=0, directories=("/shop/",))
@@ -102,11 +102,11 @@ def test_a_template_may_break_lines_and_give_queries() -> None:
         ("/a/b/c/d/e/f", "/a/b/c/d/*"),
     ],
 )
-def test_a_directory_is_where_a_url_lies(path: str, directory: str) -> None:
+def test_a_shape_has_the_directory_of_a_url(path: str, directory: str) -> None:
     assert shape_of([path]).directories == (directory,)
 
 
-def test_many_directories_are_taken_together() -> None:
+def test_many_directories_are_combined() -> None:
     paths = [f"/shop/{letter}{other}/lamp/" for letter in "abcde" for other in "abcde"]
 
     few, many = shape_of(paths[:DIRECTORIES]), shape_of(paths)
@@ -119,14 +119,14 @@ def test_many_directories_are_taken_together() -> None:
     "path",
     ["/shop/None/", "/None", "/NULL/x/", "/shop/nan/1", "/undefined/", "/shop//x/", "//"],
 )
-def test_a_blank_segment_is_seen(path: str) -> None:
+def test_an_empty_segment_counts_as_blank(path: str) -> None:
     assert shape_of([path]).blank == 1
 
 
 @pytest.mark.parametrize(
     "path", ["/shop/nonesuch/", "/nanny/", "/x-null/", "/shop/", "/", "", "/shop?id=None", "/shop?next=//x"]
 )
-def test_a_word_that_only_begins_so_is_not_blank(path: str) -> None:
+def test_a_word_that_only_begins_like_a_blank_one_is_not_blank(path: str) -> None:
     assert shape_of([path]).blank == 0
 
 
@@ -147,15 +147,15 @@ def test_a_word_that_only_begins_so_is_not_blank(path: str) -> None:
         (("/*",), "/"),
     ],
 )
-def test_the_prefix_is_what_all_directories_begin_with(directories: tuple[str, ...], prefix: str) -> None:
+def test_the_prefix_is_the_common_beginning_of_all_directories(directories: tuple[str, ...], prefix: str) -> None:
     assert Shape(sampled=20, directories=directories).prefix == prefix
 
 
-# Several pages, and from one build to the next
+# Merging and storing
 
 
 @given(st.lists(st.lists(PATHS, max_size=20), max_size=5))
-def test_pages_add_up_however_they_are_grouped(pages: list[list[str]]) -> None:
+def test_merging_shapes_does_not_depend_on_their_grouping(pages: list[list[str]]) -> None:
     shapes = [shape_of(page) for page in pages]
 
     whole = merge(shapes)
@@ -169,7 +169,7 @@ def test_pages_add_up_however_they_are_grouped(pages: list[list[str]]) -> None:
 
 
 @given(MANY)
-def test_a_shape_comes_back_from_json(paths: list[str]) -> None:
+def test_a_shape_can_be_read_from_its_json(paths: list[str]) -> None:
     shape = shape_of(paths)
 
     assert Shape.from_json(json.loads(json.dumps(shape.as_json()))) == shape
@@ -189,6 +189,6 @@ def test_a_shape_comes_back_from_json(paths: list[str]) -> None:
         {"sampled": 1, "blank": 0, "directories": None},
     ],
 )
-def test_other_json_is_no_shape(given: object) -> None:
+def test_other_json_is_refused(given: object) -> None:
     with pytest.raises(ValueError, match="is not the shape of URLs"):
         Shape.from_json(given)

@@ -1,4 +1,4 @@
-"""Free text, priorities and change frequencies: the vectors X, P of the protocol, and what any parser reads back."""
+"""Free text, priorities and change frequencies: the vectors X and P of the protocol, and properties of any text."""
 
 import decimal
 import enum
@@ -49,12 +49,12 @@ def test_markup_is_escaped(text: str, expected: str) -> None:
         pytest.param("a\ud800b\udfff", "ab", id="lone surrogates"),
     ],
 )
-def test_what_xml_cannot_hold_is_dropped_with_a_warning_or_raises_when_strict(text: str, kept: str) -> None:
-    heard: list[str] = []
+def test_illegal_characters_are_removed_with_a_warning_or_raise_when_strict(text: str, kept: str) -> None:
+    codes: list[str] = []
 
-    assert clean(text, warn=lambda code, _: heard.append(code)) == kept
+    assert clean(text, warn=lambda code, _: codes.append(code)) == kept
 
-    assert heard == ["W-XML-CHAR"]
+    assert codes == ["W-XML-CHAR"]
     with pytest.raises(InvalidEntry, match=r"U\+[0-9A-F]{4}.*\[E-XML-CHAR\]"):
         clean(text, strict=True)
 
@@ -68,19 +68,19 @@ def test_what_xml_cannot_hold_is_dropped_with_a_warning_or_raises_when_strict(te
     ],
 )
 def test_every_other_character_is_kept(text: str) -> None:
-    heard: list[str] = []
+    codes: list[str] = []
 
-    assert clean(text, warn=lambda code, _: heard.append(code), strict=True) == text
+    assert clean(text, warn=lambda code, _: codes.append(code), strict=True) == text
 
-    assert heard == []
+    assert codes == []
 
 
 @pytest.mark.parametrize("text", [pytest.param("l1\r\nl2", id="X08"), "l1\rl2", "l1\nl2"])
-def test_line_ends_become_what_a_parser_would_make_of_them(text: str) -> None:
+def test_line_ends_are_normalized_as_in_a_parser(text: str) -> None:
     assert clean(text) == "l1\nl2"
 
 
-def test_a_safe_string_becomes_plain_text_that_templates_escape() -> None:
+def test_a_safe_string_becomes_a_plain_str_that_templates_escape() -> None:
     cleaned = clean(mark_safe("<b>"))
 
     assert not isinstance(cleaned, SafeString)
@@ -159,7 +159,7 @@ def test_a_priority_is_a_short_decimal(value: object, expected: str) -> None:
     ],
     ids=shown,
 )
-def test_what_is_no_number_from_0_to_1_is_no_priority(value: object) -> None:
+def test_a_priority_is_a_number_from_0_to_1(value: object) -> None:
     with pytest.raises(InvalidEntry, match=r"priority .*\[E-PRIORITY\]"):
         format_priority(value)
 
@@ -200,7 +200,7 @@ def test_a_change_frequency_may_be_a_member_of_a_text_enumeration() -> None:
         (["daily"], "use one of always, hourly"),
     ],
 )
-def test_any_other_change_frequency_is_refused_with_the_nearest_one(value: object, hint: str) -> None:
+def test_any_other_change_frequency_is_refused_with_a_suggestion(value: object, hint: str) -> None:
     with pytest.raises(InvalidEntry, match=rf"{hint}.*\[E-CHANGEFREQ\]"):
         check_changefreq(value)
 
@@ -210,5 +210,5 @@ def test_any_other_change_frequency_is_refused_with_the_nearest_one(value: objec
     [("\n\ud800", r"'\n\ud800'"), ("a" * 200, "'" + "a" * 96 + "..."), (Unprintable(), "a Unprintable")],
     ids=["escaped", "cut", "broken repr"],
 )
-def test_an_error_shows_a_value_short_and_printable(value: Any, expected: str) -> None:
+def test_an_error_shows_a_short_and_printable_value(value: Any, expected: str) -> None:
     assert shown(value) == expected

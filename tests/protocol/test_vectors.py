@@ -1,4 +1,4 @@
-"""What the vectors of the protocol say of whole pages: the bytes of a file, its entries together, its parts."""
+"""The vectors of the protocol for whole pages."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -65,7 +65,7 @@ def test_an_address_is_escaped_in_the_bytes_of_the_file(location: str, raw: byte
     assert raw in text_of(page_of(location))
 
 
-def test_a_fragment_makes_no_page_of_its_own() -> None:
+def test_urls_that_differ_only_in_their_fragment_are_one_page() -> None:
     """U28."""
     document = page_of("/a#top", "/a")
 
@@ -81,7 +81,7 @@ def test_a_fragment_makes_no_page_of_its_own() -> None:
         pytest.param(["/%7Euser", "/~user"], [], id="U35 tilde"),
     ],
 )
-def test_only_the_very_same_address_is_listed_once(locations: list[str], warned: list[str]) -> None:
+def test_only_identical_urls_are_merged(locations: list[str], warned: list[str]) -> None:
     document = page_of(*locations)
 
     assert len(locs(text_of(document))) == 2 - len(warned)
@@ -92,7 +92,7 @@ def test_only_the_very_same_address_is_listed_once(locations: list[str], warned:
     ("profile", "code"),
     [pytest.param("default", [], id="U33 default"), pytest.param("yandex", ["E-URL-LENGTH"], id="U33 yandex")],
 )
-def test_the_profile_says_how_long_an_address_may_be(settings: Any, profile: str, code: list[str]) -> None:
+def test_the_profile_limits_the_length_of_urls(settings: Any, profile: str, code: list[str]) -> None:
     settings.SITEMAPS_PLUS = {"PROFILE": profile}
     long = f"/{'a' * (1025 - len(SITE) - 1)}"
 
@@ -102,13 +102,13 @@ def test_the_profile_says_how_long_an_address_may_be(settings: Any, profile: str
     assert codes(document) == code
 
 
-def test_the_shortest_address_is_one() -> None:
+def test_the_shortest_url_is_listed() -> None:
     """U34."""
     assert b"<loc>http://a.b/</loc>" in text_of(page_of("/", site="http://a.b"))
 
 
 @pytest.mark.parametrize("location", ["", "  ", None])
-def test_what_is_no_address_is_left_out(location: Any) -> None:
+def test_a_row_with_an_invalid_url_is_left_out(location: Any) -> None:
     """U36."""
     document = page_of("/", location)
 
@@ -149,7 +149,7 @@ def test_a_page_holds_a_thousand_articles(articles: int, pages: list[int]) -> No
     assert len({loc for document in documents for loc in locs(text_of(document))}) == articles
 
 
-def test_no_articles_are_a_valid_file() -> None:
+def test_a_page_without_articles_is_valid() -> None:
     """N07."""
     document = render_page(section_of(News), 1)
 
@@ -173,7 +173,7 @@ class Translated(ModelSitemap):
         return f"/{get_language()}/{item.slug}/"
 
 
-def test_every_version_of_a_page_names_all_of_them_and_itself() -> None:
+def test_every_translation_of_a_page_links_to_all_translations_and_itself() -> None:
     """H01, H02."""
     make_products(1)
 
@@ -184,7 +184,7 @@ def test_every_version_of_a_page_names_all_of_them_and_itself() -> None:
     assert locs(text_of(document)) == list(versions.values())
 
 
-def test_a_version_without_a_page_is_named_by_nobody() -> None:
+def test_a_missing_translation_is_not_linked() -> None:
     """H03, H04: no link without its return or its entry comes about where the section knows its languages."""
     make_products(2)
 
@@ -199,7 +199,7 @@ def test_a_version_without_a_page_is_named_by_nobody() -> None:
 
 
 def documents_of(section: Any) -> Iterator[Document]:
-    """Yield every page, those too that a split makes on the way."""
+    """Yield every page, including those that a split creates."""
     plan, done = refresh(section), set[int]()
     while waiting := [page.number for page in plan.pages if page.number not in done]:
         document, plan = render_planned(section, waiting[0], plan=plan)

@@ -24,7 +24,7 @@ from xml_checks import SITEMAP, lastmods, locs, validate
 SHOP = Origin.parse("https://example.com")
 XHTML = EXTENSIONS["hreflang"].namespace
 
-# What XML can hold, and what a parser does not change by itself.
+# Characters that XML allows and a parser does not change.
 legal_text = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff")
     | st.sampled_from("&<>\"'%]\u0085\u202e\U0010ffff")
@@ -76,9 +76,7 @@ def test_what_is_written_parses_back_to_the_same_entries(given_entries: list[Ent
 
 
 @given(st.lists(st.text(), max_size=5), st.text(string.ascii_letters, max_size=5))
-def test_any_unicode_gives_a_valid_page_of_exactly_the_rows_that_have_an_address(
-    texts: list[str], language: str
-) -> None:
+def test_any_unicode_gives_a_valid_page_of_exactly_the_rows_with_a_valid_url(texts: list[str], language: str) -> None:
     report = Report("products")
     cleaner = Cleaner(scope=Scope(origin=SHOP), tz=UTC, now=datetime(2026, 1, 1, tzinfo=UTC), report=report)
     groups = []
@@ -98,7 +96,7 @@ def test_any_unicode_gives_a_valid_page_of_exactly_the_rows_that_have_an_address
     assert len(groups) + report.left_out == len(texts)
 
 
-def test_children_stand_in_the_order_of_the_schema() -> None:
+def test_children_are_in_the_order_of_the_schema() -> None:
     entry = Entry("https://example.com/", "2026-01-01", "daily", "0.5", [Link("de", "https://example.com/de/")])
 
     root = validate(write([Group(1, (entry,))], prefixes={"xhtml": XHTML}))
@@ -113,7 +111,7 @@ def test_a_document_begins_with_its_declaration_and_ends_with_a_line_end() -> No
     assert document.endswith(b"</urlset>\n")
 
 
-def test_only_the_namespaces_that_are_asked_for_are_declared() -> None:
+def test_only_the_given_namespaces_are_declared() -> None:
     assert XHTML.encode() not in write(groups_of(1))
     assert f'xmlns:xhtml="{XHTML}"'.encode() in write(groups_of(1), prefixes={"xhtml": XHTML})
 
@@ -122,11 +120,11 @@ def test_a_page_without_entries_is_valid() -> None:
     assert locs(write([])) == []
 
 
-# A row is 44 bytes or more: with this little missing, all rows but one fit.
+# A row has at least 44 bytes: with up to 40 bytes less, all rows but one fit.
 @given(st.integers(1, 20), st.integers(-40, 40))
 @example(20, 0)
 @example(20, -1)
-def test_a_page_is_written_up_to_the_exact_byte_and_not_one_further(count: int, spare: int) -> None:
+def test_a_page_is_filled_to_the_exact_byte(count: int, spare: int) -> None:
     size = len(write(groups_of(count)))
     limits = Limits(bytes=size + spare, bytes_to_fill=size + spare)
 
@@ -155,7 +153,7 @@ def test_bytes_are_counted_not_characters() -> None:
         write(groups, limits=Limits(bytes=size - 1, bytes_to_fill=size))
 
 
-def test_one_byte_more_splits_where_the_page_was_filled_to_its_share() -> None:
+def test_a_page_is_split_where_it_reached_the_size_to_fill() -> None:
     size = len(write(groups_of(9)))
     filled = len(write(groups_of(7))) - len("</urlset>\n")
 
@@ -165,7 +163,7 @@ def test_one_byte_more_splits_where_the_page_was_filled_to_its_share() -> None:
     assert caught.value.split_at == 8
 
 
-def test_without_a_smaller_share_the_row_that_does_not_fit_begins_the_next_page() -> None:
+def test_without_a_size_to_fill_the_row_that_does_not_fit_begins_the_next_page() -> None:
     size = len(write(groups_of(9)))
 
     with pytest.raises(PageFull) as caught:
@@ -174,7 +172,7 @@ def test_without_a_smaller_share_the_row_that_does_not_fit_begins_the_next_page(
     assert caught.value.split_at == 9
 
 
-def test_fifty_thousand_urls_are_a_page_and_one_more_is_not() -> None:
+def test_a_page_has_at_most_fifty_thousand_urls() -> None:
     tally = Tally()
 
     assert write(groups_of(50_000), tally=tally).count(b"<url>") == tally.urls == 50_000
@@ -192,7 +190,7 @@ def test_the_languages_of_a_row_stay_together() -> None:
     assert caught.value.split_at == 2
 
 
-def test_a_row_that_alone_is_larger_than_a_page_is_left_out() -> None:
+def test_a_row_that_is_larger_than_a_page_is_left_out() -> None:
     large = Group("large", [Entry(f"https://example.com/{'x' * 900}/{number}") for number in range(3)])
     report = Report("products")
 
@@ -202,7 +200,7 @@ def test_a_row_that_alone_is_larger_than_a_page_is_left_out() -> None:
     assert [(p.key, p.hook, p.code) for p in report.problems] == [("large", "location", "E-FILE-SIZE")]
 
 
-def test_a_row_of_more_languages_than_a_page_has_urls_is_left_out() -> None:
+def test_a_row_with_more_languages_than_urls_of_a_page_is_left_out() -> None:
     report = Report("products")
     many = Group("many", [Entry(f"https://example.com/{number}/") for number in range(4)])
 
@@ -212,7 +210,7 @@ def test_a_row_of_more_languages_than_a_page_has_urls_is_left_out() -> None:
     assert report.left_out == 1
 
 
-def test_strict_makes_a_row_that_is_left_out_an_error() -> None:
+def test_strict_raises_for_a_row_that_is_left_out() -> None:
     with pytest.raises(StrictError, match=r"large.*E-FILE-SIZE.*STRICT"):
         write(
             [Group("large", (Entry(f"https://example.com/{'x' * 900}"),))],
@@ -221,7 +219,7 @@ def test_strict_makes_a_row_that_is_left_out_an_error() -> None:
         )
 
 
-def test_a_repeated_address_is_written_once_with_a_warning() -> None:
+def test_a_repeated_url_is_written_once_with_a_warning() -> None:
     report = Report("products")
     groups = [Group(key, (Entry(f"https://example.com/{path}"),)) for key, path in enumerate("abab")]
 
@@ -235,7 +233,7 @@ def test_a_repeated_address_is_written_once_with_a_warning() -> None:
     assert (report.warned, report.left_out, report.dropped) == (2, 0, 0)
 
 
-def test_as_given_keeps_repeats_and_cuts_what_is_too_much() -> None:
+def test_as_given_keeps_repeated_urls_and_leaves_out_rows_beyond_the_limits() -> None:
     report = Report("urlset")
     groups = [Group(key, (Entry(f"https://example.com/{path}"),)) for key, path in enumerate("aaab")]
 
@@ -272,7 +270,7 @@ def test_a_page_is_written_in_bounded_memory() -> None:
     assert peak - before < of_seen + 2_000_000
 
 
-def test_the_text_form_is_one_address_a_line_and_nothing_else() -> None:
+def test_a_text_sitemap_has_one_url_per_line_and_nothing_else() -> None:
     tally = Tally()
 
     text = b"".join(write_text(groups_of(3), report=Report("products"), tally=tally))
@@ -281,7 +279,7 @@ def test_the_text_form_is_one_address_a_line_and_nothing_else() -> None:
     assert (tally.urls, tally.bytes) == (3, len(text))
 
 
-def test_the_text_form_keeps_the_limits_too() -> None:
+def test_a_text_sitemap_has_the_same_limits() -> None:
     with pytest.raises(PageFull) as caught:
         list(write_text(groups_of(4), limits=Limits(urls=3), report=Report("products"), tally=Tally()))
 
@@ -305,7 +303,7 @@ def test_an_index_is_valid() -> None:
     assert lastmods(document) == ["2026-01-01", None]
 
 
-def test_an_index_lists_fifty_thousand_sitemaps_and_no_more() -> None:
+def test_an_index_lists_at_most_fifty_thousand_sitemaps() -> None:
     items = [IndexItem(f"https://example.com/sitemap-products-{number}.xml") for number in range(50_001)]
 
     assert b"".join(write_index(items[:50_000])).count(b"<sitemap>") == 50_000

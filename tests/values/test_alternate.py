@@ -4,7 +4,7 @@ import pytest
 from django.db.models import F
 
 from element_samples import (
-    Heard,
+    Codes,
     address,
     context,
     document,
@@ -26,7 +26,7 @@ def test_links_are_written_with_canonical_codes():
         Link("zh-hans", "/zh/"),
         None,
     ]
-    codes = Heard()
+    codes = Codes()
 
     page = validate(document(link_elements(links, context(), codes.drop)))[0]
 
@@ -42,8 +42,8 @@ def test_links_are_written_with_canonical_codes():
     assert codes == []
 
 
-def test_a_bad_link_is_dropped_alone():
-    codes = Heard()
+def test_a_broken_link_is_dropped_and_the_others_stay():
+    codes = Codes()
     links = [Link("en-UK", "/a"), Link("gr", "/b"), Link("de", "ftp://c"), Link("fr", "/d")]
 
     page = validate(document(link_elements(links, context(), codes.drop)))[0]
@@ -53,7 +53,7 @@ def test_a_bad_link_is_dropped_alone():
 
 
 @pytest.mark.urls("testapp.urls_hostile")
-def test_a_path_of_a_url_pattern_stands_behind_the_origin():
+def test_a_path_from_urlfor_gets_the_origin():
     link = Alternate(hreflang="de", href=UrlFor("slug", value=F("slug"))).builder()(["b"])
 
     element = parsed(link_element(link, context()))
@@ -61,8 +61,8 @@ def test_a_path_of_a_url_pattern_stands_behind_the_origin():
     assert element.attrib == {"rel": "alternate", "hreflang": "de", "href": "https://example.com/slug/b/"}
 
 
-def test_a_code_has_one_address():
-    codes = Heard()
+def test_an_hreflang_has_one_url():
+    codes = Codes()
     links = [Link("de", "/a"), Link("DE", "/a"), Link("de", "/b")]
 
     page = validate(document(link_elements(links, context(), codes.drop)))[0]

@@ -1,4 +1,4 @@
-"""Values with expressions: what is checked when, and what is built for a row."""
+"""Values with expressions: when they are checked, and how they are built for a row."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def expressive() -> Video:
     )
 
 
-def test_expressions_are_named_by_where_they_stand():
+def test_expressions_are_named_after_their_fields():
     assert list(expressive().expressions().items()) == [
         ("title", F("name")),
         ("player_loc.loc", F("player")),
@@ -99,7 +99,7 @@ LIMITS = [
 
 @pytest.mark.parametrize("empty", [None, "", " ", [], [None, ""]], ids=repr)
 @pytest.mark.parametrize(("field", "kind", "part", "one"), LIMITS)
-def test_a_limit_that_is_empty_for_a_row_leaves_no_video_without_limit(field, kind, part, one, empty):
+def test_a_video_whose_limit_is_half_empty_is_refused(field, kind, part, one, empty):
     build = video(**{field: kind(relationship="allow", **{part: F("where")})}).builder()
 
     assert getattr(build([one]), field) == kind(relationship="allow", **{part: [one]})
@@ -107,7 +107,7 @@ def test_a_limit_that_is_empty_for_a_row_leaves_no_video_without_limit(field, ki
         build([empty])
 
 
-def test_an_empty_limit_says_what_would_happen_and_what_to_do():
+def test_the_error_for_an_empty_limit_names_the_risk_and_the_remedy():
     build = Restriction(relationship="allow", countries=F("countries")).builder()
 
     with pytest.raises(InvalidEntry) as raised:
@@ -120,7 +120,7 @@ def test_an_empty_limit_says_what_would_happen_and_what_to_do():
 
 
 @pytest.mark.parametrize(("field", "kind", "part", "one"), LIMITS)
-def test_the_other_half_of_a_limit_is_needed_too(field, kind, part, one):
+def test_both_halves_of_a_limit_are_required(field, kind, part, one):
     build = video(**{field: kind(relationship=F("how"), **{part: F("where")})}).builder()
 
     assert getattr(build(["deny", one]), field).relationship == "deny"
@@ -130,7 +130,7 @@ def test_the_other_half_of_a_limit_is_needed_too(field, kind, part, one):
 
 
 @pytest.mark.parametrize(("field", "kind", "part", "one"), LIMITS)
-def test_a_row_that_fills_neither_half_has_no_limit(field, kind, part, one):
+def test_a_row_with_two_empty_halves_has_no_limit(field, kind, part, one):
     build = video(**{field: kind(relationship=F("how"), **{part: [F("first"), F("second")]})}).builder()
 
     assert build(["", None, ""]) == video()
@@ -154,11 +154,11 @@ def test_a_row_without_a_video_needs_no_limit():
         ({"content_loc": None, "player_loc": Player(loc=F("player"))}, [""]),
     ],
 )
-def test_a_video_without_any_address_is_no_video_if_one_comes_from_the_row(declared, row):
+def test_a_row_without_any_url_of_a_video_has_no_video(declared, row):
     assert video(**declared).builder()(row) is None
 
 
-def test_one_address_of_a_video_is_enough():
+def test_one_url_of_a_video_is_enough():
     build = video(content_loc=F("file"), player_loc=F("player")).builder()
 
     assert build(["/v.mp4", ""]) == video(content_loc="/v.mp4")
@@ -177,19 +177,19 @@ def test_one_address_of_a_video_is_enough():
         (Restriction(relationship="allow", countries=[F("a"), F("b")]), ["IE", "UK"], "E-COUNTRY"),
     ],
 )
-def test_a_broken_rule_is_told_once_the_values_are_there(declared, row, code):
+def test_a_rule_is_checked_when_the_values_are_known(declared, row, code):
     build = declared.builder()
 
     with pytest.raises(InvalidEntry, match=code):
         build(row)
 
 
-def test_nothing_is_checked_while_a_field_is_an_expression():
+def test_nothing_is_checked_while_a_field_holds_an_expression():
     assert Video(title=F("name"), duration=-1).duration == -1
 
 
 @pytest.mark.urls("testapp.urls_hostile")
-def test_the_name_of_a_url_pattern_may_stand_for_an_address():
+def test_urlfor_may_be_given_for_a_url():
     made = video(content_loc=None, player_loc=UrlFor("int", value=F("number")))
 
     assert list(made.expressions()) == ["player_loc.value"]
@@ -198,7 +198,7 @@ def test_the_name_of_a_url_pattern_may_stand_for_an_address():
 
 
 @pytest.mark.urls("testapp.urls_hostile")
-def test_a_page_of_this_site_in_another_language_may_be_named_by_its_url_pattern():
+def test_urlfor_may_be_given_for_a_page_in_another_language():
     made = Alternate(hreflang="de", href=UrlFor("int", value=F("number")))
 
     assert list(made.expressions()) == ["href.value"]
@@ -210,7 +210,7 @@ def test_a_page_of_this_site_in_another_language_may_be_named_by_its_url_pattern
 
 @pytest.mark.urls("testapp.urls_hostile")
 @pytest.mark.parametrize("empty", [None, ""])
-def test_a_row_with_nothing_to_name_a_page_by_has_no_such_value(empty):
+def test_a_row_with_empty_arguments_of_urlfor_has_no_value(empty):
     for made in (
         Alternate(hreflang="de", href=UrlFor("slug", value=F("slug_de"))),
         Image(loc=UrlFor("slug", value=F("slug"))),
@@ -221,7 +221,7 @@ def test_a_row_with_nothing_to_name_a_page_by_has_no_such_value(empty):
 
 
 @pytest.mark.urls("testapp.urls_hostile")
-def test_a_page_that_cannot_be_named_is_an_error_where_there_is_a_value():
+def test_a_path_that_cannot_be_reversed_is_an_error():
     build = video(title=F("name"), player_loc=UrlFor("int", value=F("number"))).builder()
 
     assert build(["", "seven"]) is None
@@ -229,7 +229,7 @@ def test_a_page_that_cannot_be_named_is_an_error_where_there_is_a_value():
         build(["Film", "seven"])
 
 
-def test_a_path_written_by_hand_is_no_address_in_another_language():
+def test_a_path_written_by_hand_is_refused_as_a_link():
     """H17."""
     for href in ("/de/", "//example.de/", mark_safe("/de/")):
         assert refused(Alternate, hreflang="de", href=href) == "E-URL-RELATIVE"
@@ -237,7 +237,7 @@ def test_a_path_written_by_hand_is_no_address_in_another_language():
         Alternate(hreflang="de", href=F("path")).builder()(["/de/"])
 
 
-def test_a_list_cannot_be_changed_from_outside():
+def test_a_list_cannot_be_changed_afterwards():
     tags = [F("tag")]
     made = video(tags=tags)
 
@@ -248,7 +248,7 @@ def test_a_list_cannot_be_changed_from_outside():
 
 
 @pytest.mark.parametrize("value", [Image(loc=F("a")), Image(loc="/a.jpg"), expressive(), news()])
-def test_every_value_keeps_the_promise_of_declared_hooks(value):
+def test_every_value_implements_the_declared_protocol(value):
     assert isinstance(value, Declared)
     assert isinstance(value, Value)
 
@@ -272,7 +272,7 @@ def columns() -> Iterator[Any]:
 
 
 @given(st.lists(st.sampled_from(list(columns())) | strategies.filled(), min_size=8, max_size=8))
-def test_a_row_gives_a_valid_value_or_none_or_a_named_error(row):
+def test_a_row_gives_a_valid_value_or_none_or_invalid_entry(row):
     try:
         made = expressive().builder()(row)
     except InvalidEntry:
@@ -281,7 +281,7 @@ def test_a_row_gives_a_valid_value_or_none_or_a_named_error(row):
     assert made is None or made.expressions() == {}
 
 
-def test_siblings_give_links_and_no_value_of_a_field():
+def test_siblings_are_refused_in_a_field():
     with pytest.raises(
         InvalidSitemap, match=r"Image\.loc is Siblings\(.*gives links to other rows\. Give it to hreflang"
     ):

@@ -1,4 +1,4 @@
-"""All four extensions in one page, by the published schemas."""
+"""All four extensions together, validated by the published schemas."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import strategies
 from element_samples import (
     BERLIN,
-    Heard,
+    Codes,
     address,
     context,
     document,
@@ -66,8 +66,8 @@ def test_any_link_is_valid_and_read_back(link):
 
 
 @given(st.lists(strategies.images()), st.lists(strategies.alternates()), strategies.videos())
-def test_all_of_them_stand_in_one_entry(images, links, made):
-    where, codes = context(), Heard()
+def test_all_extensions_fit_in_one_entry(images, links, made):
+    where, codes = context(), Codes()
 
     page = validate(
         document(
@@ -85,7 +85,7 @@ def test_all_of_them_stand_in_one_entry(images, links, made):
 def test_a_page_with_everything_is_valid_by_the_published_schemas(tmp_path):
     etree = pytest.importorskip("lxml.etree")
     schema = official_schema(tmp_path)
-    where, codes = context(emit_deprecated=True), Heard()
+    where, codes = context(emit_deprecated=True), Codes()
     image = Image(loc="/a.jpg", caption="C", geo_location="G", title="T", license="/l")
     article = news(
         access="Registration", genres="Satire", keywords="a, b", stock_tickers="NASDAQ:AMAT", language="zh-Hans"

@@ -1,4 +1,4 @@
-"""The rules of all fields: the vectors V, I and N of the protocol, and the forms in which values may be given."""
+"""The rules of all fields: the vectors V, I and N of the protocol, and the forms of values that fields accept."""
 
 import dataclasses
 from datetime import UTC, date, datetime, timedelta
@@ -140,7 +140,7 @@ def test_a_value_within_the_rules_is_accepted(make, fields):
         pytest.param(Alternate, {"hreflang": "de"}, "E-REQUIRED", id="no href"),
     ],
 )
-def test_a_broken_rule_is_refused_by_its_name(make, fields, code):
+def test_a_broken_rule_is_refused_with_its_code(make, fields, code):
     assert refused(make, **fields) == code
 
 
@@ -160,7 +160,7 @@ def test_a_broken_rule_is_refused_by_its_name(make, fields, code):
         pytest.param(video(rating=Decimal("-0.0")), "rating", "0.0", id="minus zero"),
         pytest.param(video(rating=1e-7), "rating", "0.0000001", id="no exponent"),
         pytest.param(video(view_count=0), "view_count", 0, id="no views"),
-        pytest.param(video(live=False), "live", False, id="False is said"),
+        pytest.param(video(live=False), "live", False, id="False is kept"),
         pytest.param(video(live="YES"), "live", True, id="yes"),
         pytest.param(video(live=0), "live", False, id="a bool of SQLite"),
         pytest.param(video(live=""), "live", None, id="empty bool"),
@@ -193,17 +193,17 @@ def test_a_broken_rule_is_refused_by_its_name(make, fields, code):
         pytest.param(Alternate(hreflang="de", href="https://example.de/"), "href", "https://example.de/", id="H16"),
     ],
 )
-def test_what_python_has_is_kept_as_what_is_written(value, field, kept):
+def test_values_are_kept_in_the_form_in_which_they_are_written(value, field, kept):
     assert getattr(value, field) == kept
     assert type(getattr(value, field)) is type(kept)
 
 
-def test_a_refusal_says_where_what_and_what_to_do():
+def test_an_error_names_the_field_the_value_and_the_remedy():
     with pytest.raises(InvalidEntry) as raised:
         video(duration="PT10M")
 
-    said = "Video.duration is 'PT10M'; give a whole number from 1 to 28,800. [E-VIDEO-DURATION]"
-    assert str(raised.value) == said
+    message = "Video.duration is 'PT10M'; give a whole number from 1 to 28,800. [E-VIDEO-DURATION]"
+    assert str(raised.value) == message
 
 
 @pytest.mark.parametrize(
@@ -216,19 +216,19 @@ def test_a_refusal_says_where_what_and_what_to_do():
     ],
     ids=["constant", "expression", "list", "address"],
 )
-def test_a_class_in_place_of_a_value_is_refused(make):
+def test_a_class_instead_of_an_instance_is_refused(make):
     with pytest.raises(InvalidEntry, match=r"\.\w+ is the class (\w+); give an instance: \1\(\.\.\.\).*E-FIELD-TYPE"):
         make()
 
 
-def test_an_unknown_field_of_news_is_told_beside_the_known_ones():
+def test_an_unknown_field_of_news_is_refused_with_the_known_ones():
     with pytest.raises(InvalidEntry, match=r"no field 'headline'; it has name, language, .*title.*E-UNKNOWN-FIELD"):
         news(headline="T")
     with pytest.raises(InvalidEntry, match=r"no field 'amp': search engines do not read <news:amp>"):
         news(amp="/amp/")
 
 
-# What no field of a kind takes, with the code for it.
+# One invalid value for each field, with the code of its error.
 WRONG: dict[Any, dict[str, tuple[Any, str]]] = {
     Image: {
         "loc": (" ", "E-REQUIRED"),
@@ -295,7 +295,7 @@ WRONG: dict[Any, dict[str, tuple[Any, str]]] = {
         "id": ("tt1", "E-FIELD-TYPE"),
     },
 }
-# The least with which each kind is right.
+# The smallest valid value of each kind.
 RIGHT: dict[Any, dict[str, Any]] = {
     Image: {"loc": "/a.jpg"},
     News: {"name": "The Times", "language": "en", "publication_date": date(2026, 10, 1), "title": "T"},
@@ -321,7 +321,7 @@ RIGHT: dict[Any, dict[str, Any]] = {
         for field, (value, code) in fields.items()
     ],
 )
-def test_each_field_has_a_rule_that_refuses_what_is_wrong(kind, field, value, code):
+def test_each_field_refuses_an_invalid_value(kind, field, value, code):
     assert refused(kind, **{**RIGHT[kind], field: value}) == code
     with pytest.raises(InvalidEntry, match=code):
         kind(**{**RIGHT[kind], field: F("column")}).builder()([_never_empty(value)])
@@ -333,12 +333,12 @@ def _never_empty(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_no_field_is_forgotten_among_the_wrong_ones(kind):
+def test_every_field_has_an_invalid_value_here(kind):
     assert set(WRONG[kind]) == {field.name for field in dataclasses.fields(kind)}
     assert kind(**RIGHT[kind])
 
 
-def test_a_ticker_that_the_schema_refuses_is_to_be_left_out():
+def test_the_error_for_a_ticker_says_what_the_schema_allows():
     with pytest.raises(InvalidEntry) as raised:
         news(stock_tickers=["NASDAQ:AMAT", "NYSE:BRK.B"])
 
@@ -354,14 +354,14 @@ def test_an_unknown_field_of_another_name_is_a_type_error():
 
 
 @pytest.mark.parametrize("kind", VALUES)
-def test_every_field_has_a_rule_and_keyword_arguments_alone(kind):
+def test_every_field_has_a_rule_and_is_keyword_only(kind):
     assert {field.name for field in dataclasses.fields(kind)} == set(kind._rules)
     with pytest.raises(TypeError):
         kind("by position")
 
 
 @given(st.one_of(strategies.images(), strategies.news(), strategies.alternates(), strategies.videos()))
-def test_what_is_kept_is_accepted_again_and_stays_the_same(value):
+def test_a_kept_value_is_accepted_again_and_unchanged(value):
     assert dataclasses.replace(value) == value
     assert hash(dataclasses.replace(value)) == hash(value)
     assert value.settled() is value
@@ -378,7 +378,7 @@ def stored(name: str) -> FieldFile:
     return FieldFile(Model.__new__(Product), field, name)
 
 
-def test_a_file_is_its_address():
+def test_a_file_is_kept_as_its_url():
     assert Image(loc=stored("a b.jpg")).loc == "https://cdn.example.net/a%20b.jpg"
     assert video(content_loc=SimpleNamespace(url="/v.mp4")).content_loc == "/v.mp4"
 
@@ -386,14 +386,14 @@ def test_a_file_is_its_address():
 @pytest.mark.parametrize(
     "given", [object(), Product(name="a").get_absolute_url, Product(pk=1), 5, 1.5, True, Path("/a.jpg"), [], date.max]
 )
-def test_what_is_no_address_is_refused_with_what_may_be_one(given):
+def test_a_value_that_is_not_a_url_is_refused_with_a_hint(given):
     with pytest.raises(InvalidEntry, match=r"Image\.loc is .*; give a URL as text, .*E-FIELD-TYPE") as caught:
         Image(loc=given)
 
     assert ("call it" in str(caught.value)) is callable(given)
 
 
-def test_an_object_of_a_model_is_no_file_even_if_it_has_a_url():
+def test_a_model_instance_with_a_url_is_not_a_file():
     product = Product(pk=1)
     product.url = "/a/"
 
@@ -402,20 +402,20 @@ def test_an_object_of_a_model_is_no_file_even_if_it_has_a_url():
 
 
 @pytest.mark.parametrize("given", ["yesterday", "2026-13-01", 5, "2026"])
-def test_a_wrong_date_is_told_with_its_field(given):
+def test_the_error_for_an_invalid_date_names_its_field(given):
     with pytest.raises(InvalidEntry, match=rf"Video\.publication_date.*{given!r}.*E-DATE") as caught:
         video(publication_date=given)
 
     assert str(caught.value).count("[E-DATE]") == 1
 
 
-def test_an_empty_file_is_nothing():
+def test_an_empty_file_counts_as_empty():
     assert refused(Image, loc=stored("")) == "E-REQUIRED"
     assert Image(loc="/a.jpg", license=stored("")).license is None
     assert Image(loc=F("photo")).builder()([stored("")]) is None
 
 
-def test_a_lazy_text_is_read_in_the_language_in_which_it_is_written():
+def test_a_lazy_text_is_translated_when_it_is_written():
     made = video(title=gettext_lazy("Monday"), tags=[gettext_lazy("Tuesday")], uploader=gettext_lazy("Sunday"))
 
     with translation.override("de"):
@@ -425,7 +425,7 @@ def test_a_lazy_text_is_read_in_the_language_in_which_it_is_written():
     assert made.settled().title == "Monday"
 
 
-def test_a_lazy_text_is_not_read_before_it_is_written():
+def test_a_lazy_text_is_not_evaluated_before_it_is_written():
     never: Any = lazy(_fail, str)()
 
     made = news(name=never, language=never, title=never, access=never, keywords=never, genres=[never])
@@ -461,7 +461,7 @@ def test_a_safe_string_becomes_plain_text():
     assert not isinstance(video(title=mark_safe("<b>")).title, SafeString)
 
 
-def test_a_queryset_is_a_list_and_no_expression(db):
+def test_a_queryset_counts_as_a_list_and_not_as_an_expression(db):
     Product.objects.create(name="Chair", slug="chair", updated_at=datetime(2026, 1, 1, tzinfo=UTC))
 
     made = video(tags=Product.objects.values_list("name", flat=True))

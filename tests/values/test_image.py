@@ -6,7 +6,7 @@ import pytest
 from django.utils.functional import lazy
 
 from element_samples import (
-    Heard,
+    Codes,
     address,
     context,
     document,
@@ -28,14 +28,14 @@ def test_an_image_may_be_on_any_host():
     assert text(element, "image:loc") == "https://cdn.example.net/%C3%A4%20b.jpg?x=1&y=2"
 
 
-def test_a_path_is_joined_to_the_origin():
+def test_a_path_gets_the_origin():
     assert text(parsed(image_element(Image(loc="/media/a.jpg"), context())), "image:loc") == address("/media/a.jpg")
 
 
-def test_deprecated_parts_of_an_image_are_written_only_when_asked_for():
+def test_deprecated_fields_of_an_image_are_written_only_with_emit_deprecated():
     """I05."""
     image = Image(loc="/a.jpg", caption="C", geo_location="Limerick, Ireland", title="T & U", license="/l?a&b")
-    codes = Heard()
+    codes = Codes()
 
     plain = parsed(image_element(image, context(warn=codes.warn)))
     full = parsed(image_element(image, context(warn=codes.warn, emit_deprecated=True)))
@@ -49,15 +49,15 @@ def test_deprecated_parts_of_an_image_are_written_only_when_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("strict", "heard"),
+    ("strict", "expected"),
     [
         pytest.param(False, ["W-IMAGE-COUNT"], id="I02 cut"),
         pytest.param(True, ["E-IMAGE-COUNT"], id="I02 strict"),
     ],
 )
-def test_a_page_has_at_most_a_thousand_images(strict, heard):
+def test_a_page_has_at_most_a_thousand_images(strict, expected):
     """I01, I02."""
-    codes = Heard()
+    codes = Codes()
     images = [Image(loc=f"/{number}.jpg") for number in range(1001)]
     where = context(warn=codes.warn, strict=strict)
 
@@ -67,11 +67,11 @@ def test_a_page_has_at_most_a_thousand_images(strict, heard):
 
     # The address of the page stands before them.
     assert len(thousand[0]) == len(more[0]) == 1 + 1000
-    assert codes == heard
+    assert codes == expected
 
 
-def test_a_bad_image_is_dropped_alone():
-    codes = Heard()
+def test_a_broken_image_is_dropped_and_the_others_stay():
+    codes = Codes()
     images = [
         Image(loc="/a.jpg"),
         None,
@@ -88,29 +88,29 @@ def test_a_bad_image_is_dropped_alone():
 
 
 @pytest.mark.parametrize("given", ["a.jpg", "ftp://example.com/b.jpg", "http://", "https://example.com:x/"])
-def test_a_wrong_address_is_told_with_its_field_and_value(given):
-    heard: list[Exception] = []
+def test_the_error_for_an_invalid_url_names_its_field_and_value(given):
+    errors: list[Exception] = []
 
-    image_elements([Image(loc=given)], context(), heard.append)
+    image_elements([Image(loc=given)], context(), errors.append)
 
-    (error,) = heard
+    (error,) = errors
     assert str(error).startswith("Image.loc")
     assert repr(given) in str(error)
     assert str(error).count("[E-URL-") == 1
 
 
-def test_a_password_in_an_address_is_not_told():
-    heard: list[Exception] = []
+def test_an_error_does_not_show_a_password_in_a_url():
+    errors: list[Exception] = []
 
-    image_elements([Image(loc="https://me:secret@example.com/")], context(), heard.append)
+    image_elements([Image(loc="https://me:secret@example.com/")], context(), errors.append)
 
-    assert "Image.loc" in str(heard[0])
-    assert "secret" not in str(heard[0])
+    assert "Image.loc" in str(errors[0])
+    assert "secret" not in str(errors[0])
 
 
 def test_images_that_are_dropped_do_not_count():
     images = [Image(loc="ftp://x/")] * 5 + [Image(loc=f"/{number}.jpg") for number in range(1000)]
-    codes = Heard()
+    codes = Codes()
 
     page = validate(document(image_elements(images, context(warn=codes.warn), codes.drop)))
 
@@ -130,29 +130,29 @@ def test_images_that_are_dropped_do_not_count():
 )
 @pytest.mark.parametrize("fields", [{}, {"title": "T"}], ids=["plain", "with a title"])
 def test_a_signed_image_is_written_with_a_warning(query, signature, fields):
-    heard: list[tuple[str, str]] = []
-    where = context(warn=lambda code, text: heard.append((code, text)), emit_deprecated=True, strict=True)
+    warnings: list[tuple[str, str]] = []
+    where = context(warn=lambda code, text: warnings.append((code, text)), emit_deprecated=True, strict=True)
     loc = f"https://cdn.example.net/a.jpg?{query}"
 
     element = parsed(image_element(Image(loc=loc, **fields), where))
 
     assert text(element, "image:loc") == loc
-    said = f"Image.loc: the URL 'https://cdn.example.net/a.jpg' is signed ({signature}) and will expire"
-    assert heard == [("W-URL-SIGNED", f"{said}; give a public URL that does not expire.")]
+    message = f"Image.loc: the URL 'https://cdn.example.net/a.jpg' is signed ({signature}) and will expire"
+    assert warnings == [("W-URL-SIGNED", f"{message}; give a public URL that does not expire.")]
 
 
 @pytest.mark.parametrize(
     "rest", ["", "?", "?v=2", "?Signature=0a", "?Expires=60", "?sig=0a", "?sign=0a&expiry=60", "/token=0a", "?q=token"]
 )
-def test_an_image_that_is_not_signed_needs_no_warning(rest):
-    codes = Heard()
+def test_an_image_that_is_not_signed_has_no_warning(rest):
+    codes = Codes()
 
     image_element(Image(loc=f"https://cdn.example.net/a.jpg{rest}"), context(warn=codes.warn))
 
     assert codes == []
 
 
-def test_addresses_keep_the_limit_of_the_profile():
+def test_urls_of_images_have_the_limit_of_the_profile():
     with pytest.raises(InvalidEntry, match="E-URL-LENGTH"):
         image_element(Image(loc="/" + "a" * 1024), context(max_loc=1024))
 

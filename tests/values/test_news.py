@@ -7,7 +7,7 @@ import pytest
 from element_samples import (
     BERLIN,
     NOW,
-    Heard,
+    Codes,
     context,
     names,
     news,
@@ -28,7 +28,7 @@ def test_news_have_their_children_in_the_order_of_the_schema():
         keywords=["a", "b & c"],
         stock_tickers="NASDAQ:AMAT, BOM:500325",
     )
-    codes = Heard()
+    codes = Codes()
 
     plain = parsed(news_element(article, context(warn=codes.warn)))
     full = parsed(news_element(article, context(warn=codes.warn, emit_deprecated=True)))
@@ -56,8 +56,8 @@ def test_news_have_their_children_in_the_order_of_the_schema():
         pytest.param("The (Example (old)) Times", "The Times", id="N06 nested"),
     ],
 )
-def test_parentheses_are_taken_out_of_the_name_of_a_publication(name, expected):
-    codes = Heard()
+def test_parentheses_are_removed_from_the_name_of_a_publication(name, expected):
+    codes = Codes()
 
     element = parsed(news_element(news(name=name), context(warn=codes.warn)))
 
@@ -65,15 +65,15 @@ def test_parentheses_are_taken_out_of_the_name_of_a_publication(name, expected):
     assert codes == ["W-NEWS-NAME"]
 
 
-def test_a_name_of_parentheses_alone_is_no_name():
+def test_a_name_of_only_parentheses_is_refused():
     with pytest.raises(InvalidEntry, match="E-REQUIRED"):
         news_element(news(name="(subscription)"), context())
 
 
 @pytest.mark.parametrize("tomorrow", [NOW + timedelta(days=1), datetime(2026, 10, 3, 14, 1), date(2026, 10, 5)])
-def test_an_article_of_tomorrow_is_left_out(tomorrow):
+def test_an_article_that_is_not_published_yet_has_no_news_tags(tomorrow):
     """N09."""
-    codes = Heard()
+    codes = Codes()
 
     assert news_element(news(publication_date=tomorrow), context(warn=codes.warn)) == ""
 
@@ -97,12 +97,12 @@ def test_an_article_is_news_for_two_days(published, expected):
 
 
 @pytest.mark.parametrize("published", ["2026-10", "yesterday", None, ""])
-def test_what_has_no_day_is_no_news(published):
+def test_a_publication_date_without_a_day_is_refused(published):
     with pytest.raises(InvalidEntry, match="E-DATE"):
         is_recent(published, NOW, tz=BERLIN)
 
 
-def test_the_window_of_news_can_be_another_one():
+def test_the_window_of_news_can_be_changed():
     published = NOW - timedelta(hours=1)
 
     assert is_recent(published, NOW, timedelta(hours=1), tz=BERLIN)

@@ -1,4 +1,4 @@
-"""Videos as elements: the vectors X and V of the protocol, the order of the schema, and what is read back."""
+"""The XML of videos: the vectors X and V of the protocol, and the order of the schema."""
 
 from datetime import UTC, date, datetime
 from typing import Any
@@ -15,7 +15,7 @@ from element_samples import (
     BERLIN,
     LOC,
     NAMESPACES,
-    Heard,
+    Codes,
     address,
     context,
     document,
@@ -37,7 +37,7 @@ from xml_checks import validate
 
 
 @pytest.mark.parametrize(
-    ("given_text", "expected", "heard"),
+    ("given_text", "expected", "warnings"),
     [
         pytest.param("""Tom & Jerry <3 "x" 'y'""", """Tom & Jerry <3 "x" 'y'""", [], id="X01"),
         pytest.param("a ]]> b & <i>c</i>", "a ]]> b & <i>c</i>", [], id="X03 without CDATA"),
@@ -50,17 +50,17 @@ from xml_checks import validate
         pytest.param("\u200fאe\u0301", "\u200fאe\u0301", [], id="X11"),
     ],
 )
-def test_text_is_read_back_as_it_was_given(given_text, expected, heard):
-    codes = Heard()
+def test_text_is_read_back_as_it_was_given(given_text, expected, warnings):
+    codes = Codes()
 
     element = parsed(video_element(video(title=given_text, tags=[given_text]), context(warn=codes.warn)))
 
     assert (text(element, "video:title"), text(element, "video:tag")) == (expected, expected)
-    assert set(codes) == set(heard)
+    assert set(codes) == set(warnings)
 
 
 @pytest.mark.parametrize("bad", ["a\x00b", "a\ufffe"])
-def test_what_xml_cannot_hold_is_an_error_when_strict(bad):
+def test_an_illegal_character_is_an_error_when_strict(bad):
     with pytest.raises(InvalidEntry, match="E-XML-CHAR"):
         video_element(video(title=bad), context(strict=True))
 
@@ -150,8 +150,8 @@ def test_every_element_of_a_video_is_read_back_as_it_was_given():
     ]
 
 
-def test_what_is_deprecated_in_a_video_is_written_only_when_asked_for():
-    codes = Heard()
+def test_deprecated_fields_of_a_video_are_written_only_with_emit_deprecated():
+    codes = Codes()
 
     element = parsed(video_element(everything(), context(warn=codes.warn)))
 
@@ -176,7 +176,7 @@ def test_a_naive_date_gets_its_zone():
 
 
 @pytest.mark.parametrize(
-    ("expires", "heard"),
+    ("expires", "expected"),
     [
         pytest.param(datetime(2026, 10, 3, 11, 59, tzinfo=UTC), ["W-VIDEO-EXPIRED"], id="V18"),
         pytest.param(date(2026, 10, 2), ["W-VIDEO-EXPIRED"], id="V18 date"),
@@ -186,18 +186,18 @@ def test_a_naive_date_gets_its_zone():
         pytest.param(date(2030, 1, 1), [], id="future"),
     ],
 )
-def test_a_video_that_has_expired_is_written_with_a_warning(expires, heard):
-    codes = Heard()
+def test_a_video_that_has_expired_is_written_with_a_warning(expires, expected):
+    codes = Codes()
 
     element = parsed(video_element(video(expiration_date=expires), context(warn=codes.warn)))
 
     assert text(element, "video:expiration_date") == format_date(expires, tz=BERLIN)
-    assert codes == heard
+    assert codes == expected
 
 
-def test_a_title_longer_than_the_schema_allows_is_cut():
+def test_a_title_that_is_too_long_for_the_schema_is_shortened():
     """V06."""
-    codes = Heard()
+    codes = Codes()
 
     whole = parsed(video_element(video(title="t" * 100), context(warn=codes.warn)))
     assert codes == []
@@ -237,7 +237,7 @@ def test_the_page_of_an_uploader_is_on_the_domain_of_the_video(info, code):
             video_element(made, context())
 
 
-def test_www_is_no_domain_of_its_own():
+def test_www_does_not_count_as_another_domain():
     made = video(uploader=Uploader(name="Ann", info="https://users.example.com/ann/"))
 
     element = parsed(video_element(made, context(loc="https://www.example.com/film/")))
@@ -254,13 +254,13 @@ def test_www_is_no_domain_of_its_own():
         ("ftp://example.com:80/a.mp4", "ftp://example.com:80/a.mp4"),
     ],
 )
-def test_media_of_a_video_may_be_on_ftp(given_url, expected):
+def test_files_of_a_video_may_be_on_ftp(given_url, expected):
     element = parsed(video_element(video(content_loc=given_url), context()))
 
     assert text(element, "video:content_loc") == expected
 
 
-def test_an_ftp_address_has_the_same_limit_as_any_other():
+def test_an_ftp_url_has_the_same_limit_as_any_other():
     longest = "ftp://example.com/" + "a" * (2047 - len("ftp://example.com/"))
 
     assert longest in video_element(video(content_loc=longest), context())
@@ -279,8 +279,8 @@ def test_an_ftp_address_has_the_same_limit_as_any_other():
         ({"player_loc": "/p", "content_segment_loc": "/a?token=1"}, "content_segment_loc"),
     ],
 )
-def test_a_signed_address_of_a_video_is_written_with_a_warning(fields, path):
-    codes = Heard()
+def test_a_signed_url_of_a_video_is_written_with_a_warning(fields, path):
+    codes = Codes()
 
     element = parsed(video_element(video(**fields), context(warn=codes.warn, emit_deprecated=True)))
 
@@ -288,13 +288,13 @@ def test_a_signed_address_of_a_video_is_written_with_a_warning(fields, path):
     assert codes == ["W-URL-SIGNED"]
 
 
-def test_a_player_is_not_on_ftp():
+def test_a_player_may_not_be_on_ftp():
     with pytest.raises(InvalidEntry, match="E-URL-SCHEME"):
         video_element(video(player_loc="ftp://example.com/p"), context())
 
 
-def test_a_bad_video_is_dropped_alone():
-    codes = Heard()
+def test_a_broken_video_is_dropped_and_the_others_stay():
+    codes = Codes()
 
     page = validate(document(video_elements([video(), video(content_loc=LOC), None], context(), codes.drop)))[0]
 

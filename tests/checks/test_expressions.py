@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 from django.contrib import sitemaps as contrib
-from django.core.checks import run_checks
 from django.db.models import Exists, F, Max, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, Concat, Upper
 
+from check_messages import parts, register_rows
 from sitemaps_plus import (
     Image,
-    ModelSitemap,
     NewsSitemap,
     PerLanguage,
     Related,
@@ -26,21 +25,13 @@ INDEX = "sitemaps_plus:section"
 
 
 @pytest.fixture(autouse=True)
-def _nothing_registered(settings: Any) -> None:
+def _two_languages(settings: Any) -> None:
     settings.LANGUAGES = [("en", "English"), ("de", "German")]
 
 
-def said(*ids: str) -> list[tuple[str, str, str]]:
-    """Return id, text and hint of each message of the checks here."""
-    return [
-        (id, message.msg, str(message.hint))
-        for message in run_checks(databases=[])
-        if (id := str(message.id).partition(".")[2]) in (ids or ("E020", "W021", "E022"))
-    ]
-
-
-def rows(model: Any = Product, base: Any = ModelSitemap, **attributes: Any) -> None:
-    register("rows", type("Rows", (base,), {"queryset": model.objects.all(), **attributes}))
+def problems(*ids: str) -> list[tuple[str, str, str]]:
+    """Return id, text and hint of each message about expressions and news."""
+    return parts(*(ids or ("E020", "W021", "E022")))
 
 
 @pytest.mark.parametrize(
@@ -77,9 +68,9 @@ def rows(model: Any = Product, base: Any = ModelSitemap, **attributes: Any) -> N
     ],
 )  # fmt: skip
 def test_e020_names_hook_name_and_choices(hooks: dict[str, Any], start: str, name: str) -> None:
-    rows(**hooks)
+    register_rows(**hooks)
 
-    ((id, text, hint),) = said()
+    ((id, text, hint),) = problems()
 
     assert id == "E020"
     assert text.startswith(f"{start} resolve keyword '{name}' into field. Choices are: ")
@@ -88,9 +79,9 @@ def test_e020_names_hook_name_and_choices(hooks: dict[str, Any], start: str, nam
 
 
 def test_e020_the_choices_are_those_of_the_related_model() -> None:
-    rows(images=Related("photos", Image(loc=F("fle"))))
+    register_rows(images=Related("photos", Image(loc=F("fle"))))
 
-    ((_, text, _),) = said()
+    ((_, text, _),) = problems()
 
     assert "caption, file, id, position, product" in text
 
@@ -98,9 +89,9 @@ def test_e020_the_choices_are_those_of_the_related_model() -> None:
 @pytest.mark.parametrize("wrong", [{"key": "kee"}, {"language": F("lang")}], ids=["key", "language"])
 def test_e020_finds_the_columns_of_siblings(wrong: Any) -> None:
     given = {"key": "translation_key", "language": F("locale"), **wrong}
-    rows(Leaflet, hreflang=Siblings(given["key"], language=given["language"]))
+    register_rows(Leaflet, hreflang=Siblings(given["key"], language=given["language"]))
 
-    ((id, text, _),) = said()
+    ((id, text, _),) = problems()
 
     assert id == "E020"
     assert text.startswith("Rows.hreflang: Cannot resolve keyword")
@@ -108,9 +99,9 @@ def test_e020_finds_the_columns_of_siblings(wrong: Any) -> None:
 
 def test_e020_a_language_without_a_column_is_told_with_where_languages_are_chosen(settings: Any) -> None:
     settings.LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French")]
-    rows(Leaflet, i18n=True, location=UrlFor(INDEX, label=PerLanguage("slug_{}")))
+    register_rows(Leaflet, i18n=True, location=UrlFor(INDEX, label=PerLanguage("slug_{}")))
 
-    ((_, text, hint),) = said()
+    ((_, text, hint),) = problems()
 
     assert text.startswith("Rows.location: Cannot resolve keyword 'slug_fr'")
     assert hint.startswith("Add the column for 'fr'")
@@ -126,9 +117,9 @@ def test_e020_columns_of_languages_that_the_section_does_not_have_are_not_needed
     attributes: Any, settings: Any
 ) -> None:
     settings.LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French")]
-    rows(Leaflet, location=UrlFor(INDEX, label=PerLanguage("slug_{}")), **attributes)
+    register_rows(Leaflet, location=UrlFor(INDEX, label=PerLanguage("slug_{}")), **attributes)
 
-    assert said() == []
+    assert problems() == []
 
 
 @pytest.mark.parametrize(
@@ -142,25 +133,25 @@ def test_e020_columns_of_languages_that_the_section_does_not_have_are_not_needed
     ids=["rows of a method", "items", "annotated", "no rows"],
 )
 def test_e020_what_a_queryset_annotates_is_known_or_not_judged(attributes: Any) -> None:
-    rows(images=Image(loc=F("foto")), **attributes)
+    register_rows(images=Image(loc=F("foto")), **attributes)
 
-    assert said() == []
+    assert problems() == []
 
 
 @pytest.mark.parametrize("base", [contrib.GenericSitemap])
 def test_e020_classes_of_django_are_looked_at_too(base: Any) -> None:
     register("rows", type("Rows", (base,), {"images": Image(loc=F("foto"))})({"queryset": Product.objects.all()}))
 
-    ((id, _, _),) = said()
+    ((id, _, _),) = problems()
 
     assert id == "E020"
 
 
 def test_e020_a_relation_that_does_not_exist_is_for_another_check() -> None:
-    rows(images=Related("pictures", Image(loc=F("fle")), filter=Q(x=1)))
+    register_rows(images=Related("pictures", Image(loc=F("fle")), filter=Q(x=1)))
 
-    assert said() == []
-    assert [id for id, _, _ in said("E019", "E020")] == ["E019"]
+    assert problems() == []
+    assert [id for id, _, _ in problems("E019", "E020")] == ["E019"]
 
 
 class Broken(F):
@@ -169,9 +160,9 @@ class Broken(F):
 
 
 def test_e020_an_expression_that_raises_something_else_is_left_to_the_rows() -> None:
-    rows(images=Image(loc=Broken("file")))
+    register_rows(images=Image(loc=Broken("file")))
 
-    assert said() == []
+    assert problems() == []
 
 
 @pytest.mark.parametrize(
@@ -192,9 +183,9 @@ def test_e020_an_expression_that_raises_something_else_is_left_to_the_rows() -> 
     ids=["image", "function", "date", "many to many", "generic", "video"],
 )
 def test_w021_a_path_to_many_rows_is_found(model: Any, hooks: Any, text: str, hint: str) -> None:
-    rows(model, **hooks)
+    register_rows(model, **hooks)
 
-    ((id, found, remedy),) = said()
+    ((id, found, remedy),) = problems()
 
     assert id == "W021"
     assert f"{text}" in found
@@ -217,18 +208,18 @@ def test_w021_a_path_to_many_rows_is_found(model: Any, hooks: Any, text: str, hi
     ids=["one", "one of one", "aggregate", "subquery", "of related", "chosen", "condition", "part of a value"],
 )
 def test_what_is_one_thing_for_a_row_is_not_reported(model: Any, hooks: Any) -> None:
-    rows(model, **hooks)
+    register_rows(model, **hooks)
 
-    assert said() == []
+    assert problems() == []
 
 
 @pytest.mark.parametrize(
     ("name", "is_what"), [("published", "is not a field of Article"), ("title", "is a CharField of Article")]
 )
 def test_e022_a_date_field_that_has_no_dates_is_found(name: str, is_what: str) -> None:
-    rows(Article, NewsSitemap, date_field=name)
+    register_rows(Article, NewsSitemap, date_field=name)
 
-    ((id, text, hint),) = said()
+    ((id, text, hint),) = problems()
 
     assert id == "E022"
     assert text == f"Rows.date_field is {name!r}, which {is_what}."
@@ -237,9 +228,9 @@ def test_e022_a_date_field_that_has_no_dates_is_found(name: str, is_what: str) -
 
 @pytest.mark.parametrize("window", [2, timedelta(), timedelta(days=-2), None, "2 days"])
 def test_e022_a_window_is_a_time(window: Any) -> None:
-    rows(Article, NewsSitemap, date_field="published_at", window=window)
+    register_rows(Article, NewsSitemap, date_field="published_at", window=window)
 
-    ((id, text, hint),) = said()
+    ((id, text, hint),) = problems()
 
     assert id == "E022"
     assert text == f"Rows.window is {window!r}."
@@ -248,6 +239,6 @@ def test_e022_a_window_is_a_time(window: Any) -> None:
 
 @pytest.mark.parametrize("name", ["published_on", "updated_at"])
 def test_e022_dates_and_datetimes_are_both_good(name: str) -> None:
-    rows(Product, NewsSitemap, date_field=name, window=timedelta(hours=1))
+    register_rows(Product, NewsSitemap, date_field=name, window=timedelta(hours=1))
 
-    assert said() == []
+    assert problems() == []

@@ -4,34 +4,22 @@ from typing import Any
 
 import pytest
 from django.contrib import sitemaps as contrib
-from django.core.checks import run_checks
 from django.db.models import F
 
+from check_messages import only_text, register_rows, texts
 from sitemaps_plus import Image, ModelSitemap, Related, Siblings, Sitemap, UrlFor, Video, register
 from testapp.models import Leaflet, Product
 
 
 @pytest.fixture(autouse=True)
-def _nothing_registered(settings: Any) -> None:
+def _two_languages(settings: Any) -> None:
     settings.LANGUAGES = [("en", "English"), ("de", "German")]
 
 
-def said() -> list[tuple[str, str]]:
-    return [
-        (message.id.partition(".")[2], f"{message.msg} {message.hint}")
-        for message in run_checks(databases=[])
-        if "sitemaps_plus." in message.id
-    ]
-
-
-def rows(model: Any = Product, **attributes: Any) -> None:
-    register("rows", type("Rows", (ModelSitemap,), {"queryset": model.objects.all(), **attributes}))
-
-
 def test_w011_x_default_has_an_effect_where_rows_link_to_each_other() -> None:
-    rows(Leaflet, hreflang=Siblings("translation_key", language=F("locale")), x_default=True)
+    register_rows(Leaflet, hreflang=Siblings("translation_key", language=F("locale")), x_default=True)
 
-    assert said() == []
+    assert texts() == []
 
 
 @pytest.mark.parametrize("base", [Sitemap, contrib.Sitemap], ids=["ours", "contrib"])
@@ -39,14 +27,14 @@ def test_w018_a_language_that_search_engines_do_not_know_is_found(base: Any, set
     settings.LANGUAGES = [("en", "English"), ("es-419", "Latin American Spanish"), ("dsb", "Lower Sorbian")]
     register("pages", type("Pages", (base,), {"i18n": True, "alternates": True}))
 
-    ((id, text),) = said()
+    ((id, text),) = texts()
 
     assert id == "W018"
     assert "Pages makes URLs in languages with codes that search engines do not know" in text
     assert "no page links to them: 'es-419', 'dsb'." in text
     assert 'SITEMAPS_PLUS = {"HREFLANG": {\'es-419\': "..."}}' in text
     settings.SITEMAPS_PLUS = {"HREFLANG": {"es-419": "es", "dsb": None}}
-    assert said() == []
+    assert texts() == []
 
 
 @pytest.mark.parametrize(
@@ -59,14 +47,14 @@ def test_w018_is_silent_where_nothing_links_to_the_language(attributes: Any, set
     base = {"i18n": True, "alternates": True, **attributes}
     register("pages", type("Pages", (Sitemap,), base))
 
-    assert "W018" not in [id for id, _ in said()]
+    assert "W018" not in [id for id, _ in texts()]
 
 
 @pytest.mark.parametrize("value", [["es"], "es", {"es-419": "es-419"}, {"es-419": 7}, {7: "es"}, {"en": "x-default"}])
 def test_e002_a_map_of_languages_that_cannot_work_is_found(value: Any, settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com", "HREFLANG": value}
 
-    ((id, text),) = said()
+    ((id, text),) = texts()
 
     assert id == "E002"
     assert 'SITEMAPS_PLUS["HREFLANG"]' in text
@@ -77,7 +65,7 @@ def test_e002_is_told_beside_a_section_with_languages(value: Any, settings: Any)
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com", "HREFLANG": value}
     register("pages", type("Pages", (Sitemap,), {"i18n": True, "alternates": True}))
 
-    assert "E002" in [id for id, _ in said()]
+    assert "E002" in [id for id, _ in texts()]
 
 
 @pytest.mark.parametrize(
@@ -91,16 +79,16 @@ def test_e002_is_told_beside_a_section_with_languages(value: Any, settings: Any)
     ids=["alone", "in a list", "in an address", "in a value"],
 )
 def test_e019_a_relation_that_does_not_exist_is_found(hooks: Any) -> None:
-    rows(**hooks)
+    register_rows(**hooks)
 
-    found = [text for id, text in said() if id == "E019"]
+    found = [text for id, text in texts() if id == "E019"]
 
     assert len(found) == 1
     assert "Rows: Product has no relation 'pictures' to many rows. It has: " in found[0]
 
 
 def test_e019_is_silent_where_the_relation_exists_or_only_code_knows_the_model() -> None:
-    rows(images=Related("photos", Image(loc=F("file"))))
+    register_rows(images=Related("photos", Image(loc=F("file"))))
     register(
         "unknown",
         type(
@@ -110,4 +98,16 @@ def test_e019_is_silent_where_the_relation_exists_or_only_code_knows_the_model()
         ),
     )
 
-    assert said() == []
+    assert texts() == []
+
+
+@pytest.mark.parametrize("name", ["alternates", "x_default"])
+@pytest.mark.parametrize("base", [Sitemap, contrib.Sitemap], ids=["ours", "contrib"])
+def test_w011_alternates_need_i18n(base, name):
+    register("pages", type("Pages", (base,), {name: True}))
+
+    id, text = only_text()
+
+    assert id == "W011"
+    assert f"Pages.{name} has no effect" in text
+    assert "Set i18n = True on Pages" in text

@@ -4,12 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.checks import run_checks
 from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storage, default_storage
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
-from sitemaps_plus import GenericSitemap, Image, ModelSitemap, Related, Sitemap, Video, register
+from check_messages import parts, register_rows
+from sitemaps_plus import GenericSitemap, Image, Related, Sitemap, Video, register
 from sitemaps_plus.values import Player
 from testapp.models import Note, Product, Tag
 
@@ -48,15 +48,9 @@ def store(monkeypatch: pytest.MonkeyPatch, storage: Any) -> None:
     monkeypatch.setitem(vars(Product._meta.get_field("file")), "storage", storage)
 
 
-def rows(model: Any = Product, **attributes: Any) -> None:
-    """Register a section of all rows of a model."""
-    register("rows", type("Rows", (ModelSitemap,), {"queryset": model.objects.all(), **attributes}))
-
-
-def said() -> list[tuple[str, str]]:
+def problems() -> list[tuple[str, str]]:
     """Return the text and the hint of each message about files."""
-    messages = run_checks(databases=[])
-    return [(message.msg, str(message.hint)) for message in messages if message.id == "sitemaps_plus.E017"]
+    return [(text, hint) for _, text, hint in parts("E017")]
 
 
 def film(**fields: Any) -> Video:
@@ -65,9 +59,9 @@ def film(**fields: Any) -> Video:
 
 def test_e017_names_class_hook_field_storage_and_option(monkeypatch: pytest.MonkeyPatch) -> None:
     store(monkeypatch, Remote(querystring_auth=True))
-    rows(images=[Image(loc="/logo.png"), Image(loc=F("file"))])
+    register_rows(images=[Image(loc="/logo.png"), Image(loc=F("file"))])
 
-    ((text, hint),) = said()
+    ((text, hint),) = problems()
 
     assert text == (
         "Rows.images: Image.loc is testapp.Product.file, a file of Remote, which signs its URLs "
@@ -95,9 +89,9 @@ def test_e017_a_storage_that_signs_is_told_by_its_options(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], how: str, remedy: str
 ) -> None:
     store(monkeypatch, Remote(**options))
-    rows(images=Image(loc=F("file")))
+    register_rows(images=Image(loc=F("file")))
 
-    ((text, hint),) = said()
+    ((text, hint),) = problems()
 
     assert how in text
     assert remedy in hint
@@ -126,9 +120,9 @@ def test_e017_a_storage_that_signs_is_told_by_its_options(
 )  # fmt: skip
 def test_e017_is_silent_where_addresses_stay(monkeypatch: pytest.MonkeyPatch, storage: Any) -> None:
     store(monkeypatch, storage)
-    rows(images=Image(loc=F("file")))
+    register_rows(images=Image(loc=F("file")))
 
-    assert said() == []
+    assert problems() == []
 
 
 @pytest.mark.parametrize(
@@ -148,9 +142,9 @@ def test_e017_is_silent_where_addresses_stay(monkeypatch: pytest.MonkeyPatch, st
 )
 def test_e017_any_other_storage_is_asked_for_an_address(monkeypatch: pytest.MonkeyPatch, query: str, how: str) -> None:
     store(monkeypatch, Signing(query))
-    rows(images=Image(loc=F("file")))
+    register_rows(images=Image(loc=F("file")))
 
-    ((text, hint),) = said()
+    ((text, hint),) = problems()
 
     assert f"which signs its URLs (they contain {how})" in text
     assert "querystring_auth=False for S3, CloudFront and Google Cloud, and expiration_secs=None for Azure" in hint
@@ -170,9 +164,9 @@ def test_e017_any_other_storage_is_asked_for_an_address(monkeypatch: pytest.Monk
 )
 def test_e017_files_of_related_rows_count(monkeypatch: pytest.MonkeyPatch, declared: Any, place: str) -> None:
     store(monkeypatch, Remote(querystring_auth=True))
-    rows(Note, **declared)
+    register_rows(Note, **declared)
 
-    ((text, _),) = said()
+    ((text, _),) = problems()
 
     assert text.startswith(f"{place} is testapp.Product.file")
 
@@ -181,25 +175,25 @@ def test_e017_files_of_related_rows_count(monkeypatch: pytest.MonkeyPatch, decla
 def test_e017_files_of_many_related_rows_count(monkeypatch: pytest.MonkeyPatch, wrapped: bool) -> None:
     store(monkeypatch, Remote(querystring_auth=True))
     related = Related("products", Image(loc=F("file")))
-    rows(Tag, images=[related] if wrapped else related)
+    register_rows(Tag, images=[related] if wrapped else related)
 
-    ((text, _),) = said()
+    ((text, _),) = problems()
 
     assert text.startswith("Rows.images: Image.loc is testapp.Product.file")
 
 
 def test_e017_a_relation_that_does_not_exist_is_not_for_this_check(monkeypatch: pytest.MonkeyPatch) -> None:
     store(monkeypatch, Remote(querystring_auth=True))
-    rows(images=Related("nothing", Image(loc=F("file"))))
+    register_rows(images=Related("nothing", Image(loc=F("file"))))
 
-    assert said() == []
+    assert problems() == []
 
 
 def test_e017_each_file_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     store(monkeypatch, Remote(expiration_secs=60))
-    rows(images=Image(loc=F("file")), videos=film(thumbnail_loc=F("file"), duration=timedelta(minutes=1)))
+    register_rows(images=Image(loc=F("file")), videos=film(thumbnail_loc=F("file"), duration=timedelta(minutes=1)))
 
-    assert [text.partition(" is ")[0] for text, _ in said()] == [
+    assert [text.partition(" is ")[0] for text, _ in problems()] == [
         "Rows.images: Image.loc",
         "Rows.videos: Video.thumbnail_loc",
     ]
@@ -212,16 +206,16 @@ def test_e017_a_generic_sitemap_has_files_too(monkeypatch: pytest.MonkeyPatch) -
     store(monkeypatch, Remote(querystring_auth=True))
     register("rows", Generic({"queryset": Product.objects.all()}))
 
-    ((text, _),) = said()
+    ((text, _),) = problems()
 
     assert text.startswith("Generic.images: Image.loc is testapp.Product.file")
 
 
 def test_e017_annotations_of_the_queryset_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     store(monkeypatch, Remote(querystring_auth=True))
-    rows(queryset=Product.objects.annotate(photo=F("file")), images=Image(loc=F("photo")))
+    register_rows(queryset=Product.objects.annotate(photo=F("file")), images=Image(loc=F("photo")))
 
-    ((text, _),) = said()
+    ((text, _),) = problems()
 
     assert "testapp.Product.file" in text
 
@@ -232,9 +226,9 @@ def test_e017_the_default_storage_is_named_by_its_class(settings: Any, monkeypat
         "default": {"BACKEND": f"{__name__}.Remote", "OPTIONS": {"querystring_auth": True}},
     }
     store(monkeypatch, default_storage)
-    rows(images=Image(loc=F("file")))
+    register_rows(images=Image(loc=F("file")))
 
-    ((text, _),) = said()
+    ((text, _),) = problems()
 
     assert "a file of Remote" in text
 
@@ -244,9 +238,9 @@ def test_e017_a_storage_that_cannot_be_made_is_not_for_this_check(
 ) -> None:
     settings.STORAGES = {**settings.STORAGES, "default": {"BACKEND": "nowhere.Storage"}}
     store(monkeypatch, default_storage)
-    rows(images=Image(loc=F("file")))
+    register_rows(images=Image(loc=F("file")))
 
-    assert said() == []
+    assert problems() == []
 
 
 @pytest.mark.parametrize(
@@ -262,9 +256,9 @@ def test_e017_a_storage_that_cannot_be_made_is_not_for_this_check(
 )
 def test_e017_is_silent_where_no_file_is_known(monkeypatch: pytest.MonkeyPatch, attributes: dict[str, Any]) -> None:
     store(monkeypatch, Remote(querystring_auth=True))
-    rows(**attributes)
+    register_rows(**attributes)
 
-    assert said() == []
+    assert problems() == []
 
 
 def test_e017_asks_neither_properties_nor_methods_nor_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,10 +268,10 @@ def test_e017_asks_neither_properties_nor_methods_nor_the_database(monkeypatch: 
     members = {"images": property(forbidden), "videos": property(forbidden), "items": forbidden}
     register("pages", type("Pages", (Sitemap,), members))
     store(monkeypatch, Remote(querystring_auth=True))
-    rows(images=Image(loc=F("file")))
+    register_rows(images=Image(loc=F("file")))
 
     # A test without the mark for it must not touch the database.
-    assert len(said()) == 1
+    assert len(problems()) == 1
 
 
 @pytest.mark.parametrize(
@@ -299,6 +293,6 @@ def test_e017_what_is_told_of_s3_is_what_django_storages_does(
     monkeypatch.setattr(type(storage), "url", lambda self, name: pytest.fail("a check must not ask a server"))
     monkeypatch.setattr(type(storage), "connection", property(lambda self: pytest.fail("nor connect to one")))
     store(monkeypatch, storage)
-    rows(images=Image(loc=F("file")))
+    register_rows(images=Image(loc=F("file")))
 
-    assert len(said()) == signs
+    assert len(problems()) == signs

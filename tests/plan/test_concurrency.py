@@ -10,6 +10,7 @@ from django.db import connection, connections, transaction
 from django.db.models import F
 
 from factories import DAY, ProductFactory
+from plan_samples import numbers
 from samples import render_page, section_of, text_of
 from sitemaps_plus import ModelSitemap
 from sitemaps_plus.errors import PageNotFound
@@ -79,10 +80,6 @@ def plan_now(**how):
 def locs(document):
     # Not checked by a schema: lxml prepares its types once, and not safely in several threads.
     return re.findall("<loc>(.*?)</loc>", text_of(document).decode())
-
-
-def numbers(plan):
-    return [page.number for page in plan.pages]
 
 
 def keys(plan):

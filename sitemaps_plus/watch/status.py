@@ -196,6 +196,23 @@ def _section_facts(
     status.path, status.decided_by = section.hooks.path, section.hooks.decided_by or ""
     plan = make_plan(section, records)
     status.checked_at = plan.checked_at
+    _page_facts(status, section, plan)
+    status.newest = _newest(record.changed_at for record in records)
+    status.built_at = _newest(record.built_at for record in records)
+    if status.built_at:
+        known = manifest.section(section.label) if manifest else None
+        status.stale = dict(_stale(plan, known))
+        status.stale_since = _stale_since(plan, status.stale)
+    if not status.pages and status.checked_at:
+        status.currency = "empty"
+    elif not status.built_at:
+        # Its rows may not have been queried yet, so there can be any number of them.
+        status.currency = "never built"
+    else:
+        status.currency = "stale" if status.stale else "current"
+
+
+def _page_facts(status: SectionStatus, section: Section, plan: Plan) -> None:
     per_row = max(1, len(section.languages))
     urls_limit, max_bytes = section.urls_limit, section.profile.max_bytes
     for page in plan.listed:
@@ -215,19 +232,6 @@ def _section_facts(
             status.problems += [
                 (record.number, Problem.from_list(status.label, values)) for values in record.problems[:room]
             ]
-    status.newest = _newest(record.changed_at for record in records)
-    status.built_at = _newest(record.built_at for record in records)
-    if status.built_at:
-        known = manifest.section(section.label) if manifest else None
-        status.stale = dict(_stale(plan, known))
-        status.stale_since = _stale_since(plan, status.stale)
-    if not status.pages and status.checked_at:
-        status.currency = "empty"
-    elif not status.built_at:
-        # Its rows may not have been queried yet, so there can be any number of them.
-        status.currency = "never built"
-    else:
-        status.currency = "stale" if status.stale else "current"
 
 
 def _stale(plan: Plan, known: SectionEntry | None) -> Iterator[tuple[int, Reason]]:

@@ -33,7 +33,7 @@ def panel(*builds, alarms=(), sections=(), **given):
     return panels.site_panel(overview, make_url, nowhere, is_starting=False, **given)
 
 
-def test_the_progress_of_a_build_is_told_in_words_and_numbers():
+def test_the_progress_of_a_build_has_a_text_and_numbers():
     assert panels.progress_of(Build(progress="products: 1,200 / 5,000")) == ("products: 1,200 / 5,000", 1200, 5000)
     assert panels.progress_of(Build(progress="")) == ("The build has begun.", 0, 0)
 
@@ -66,7 +66,7 @@ def test_the_charts_of_a_site_are_of_builds_of_all_sections_and_end_with_the_new
     assert len({chart.name for chart in (urls, size, seconds)}) == 3
 
 
-def test_the_charts_of_a_section_are_of_builds_that_were_about_it():
+def test_the_charts_of_a_section_show_the_builds_that_included_it():
     builds = [ended(sections=[{"label": "news", "urls": 7, "bytes": 70, "rendered": 1}]), ended(sections=[])]
 
     urls, *_ = panels.section_charts(builds, "news")
@@ -74,7 +74,7 @@ def test_the_charts_of_a_section_are_of_builds_that_were_about_it():
     assert urls.values == [7]
 
 
-def test_problems_of_a_section_lead_to_it_and_errors_come_first():
+def test_alarms_link_to_their_section_and_errors_come_first():
     status = SiteStatus(site=SITE, sections=[SectionStatus(label="news", section=None)])
     alarms = [
         Alarm("warning", "news", "One row is left out.", "Correct it."),
@@ -91,7 +91,7 @@ def test_problems_of_a_section_lead_to_it_and_errors_come_first():
     ]
 
 
-def test_a_row_of_the_table_says_what_became_of_its_section():
+def test_a_row_of_the_table_has_the_result_of_the_last_build():
     outcomes = [{}, {"error": "SitemapError: no", "held_back": True}, {"error": "OSError: full"}, {"error": None}]
     sections = [
         SectionStatus(label=f"s{number}", section=None, outcome=outcome, build=ended(pk=number) if outcome else None)
@@ -124,7 +124,7 @@ def test_each_currency_has_words(currency, text):
     assert panels.currency_text(SectionStatus(label="a", section=None, currency=currency, stale=stale)) == text
 
 
-def test_counts_that_are_not_exact_say_so():
+def test_estimated_counts_are_marked():
     (row,) = panel(
         sections=[SectionStatus(label="a", section=None, urls=1200, is_estimated=True, left_out=2, dropped=1)]
     ).rows
@@ -132,7 +132,7 @@ def test_counts_that_are_not_exact_say_so():
     assert (row.urls, row.left_out) == ("about 1,200", "2, and 1 part")
 
 
-def test_times_are_told_by_their_age():
+def test_times_are_shown_as_ages():
     now = timezone.now()
 
     assert ">just now</time>" in ago(now)

@@ -10,13 +10,12 @@ import pytest
 from django.contrib.sites.models import Site
 from django.core.files.storage import storages
 from django.core.management import CommandError, call_command
-from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
 from factories import DAY
-from samples import make_products, replace_section
-from sitemaps_plus import ModelSitemap, Sitemap, register
+from samples import Products, make_products, replace_section
+from sitemaps_plus import Sitemap, register
 from sitemaps_plus.build.lease import hold
 from sitemaps_plus.build.results import BuildResult
 from sitemaps_plus.models import Build, SitemapPage
@@ -28,19 +27,12 @@ from testapp.models import Product
 pytestmark = pytest.mark.django_db
 
 
-class Products(ModelSitemap):
-    queryset = Product.objects.all()
-    lastmod = F("updated_at")
-    limit = 10
-    fill = 1.0
-
-
 class Broken(Products):
     def get_queryset(self) -> Any:
         raise RuntimeError("the rows cannot be read")
 
 
-class OneBad(Products):
+class OneInvalidRow(Products):
     def location(self, item: Product) -> str | None:
         return None if item.slug == "product-2" else f"/{item.slug}/"
 
@@ -66,7 +58,7 @@ def published() -> list[str]:
     return sorted(storages["sitemaps"].listdir("example.com")[1])
 
 
-def test_it_builds_everything_and_says_what_and_where() -> None:
+def test_a_build_reports_what_it_built_and_where() -> None:
     register("products", Products)
     make_products(25)
 
@@ -81,7 +73,7 @@ def test_it_builds_everything_and_says_what_and_where() -> None:
     assert len(set(published()) - {MANIFEST}) == 7
 
 
-def test_the_next_build_says_what_it_did_not_have_to_do() -> None:
+def test_the_next_build_reports_unchanged_pages() -> None:
     register("products", Products)
     products = make_products(25)
     run()
@@ -120,7 +112,7 @@ def test_an_unknown_label_is_an_error_that_names_the_known_ones(options: list[st
         assert stdout == ""
 
 
-def test_without_an_origin_it_says_what_to_set(settings: Any) -> None:
+def test_without_an_origin_the_error_names_the_setting(settings: Any) -> None:
     settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
     register("products", Products)
 
@@ -146,8 +138,8 @@ def test_a_section_that_fails_gives_status_1_and_the_others_are_published() -> N
     assert "sitemap-products-1.xml.gz" in published()
 
 
-def test_rows_left_out_are_told_with_their_reason() -> None:
-    register("products", OneBad)
+def test_rows_left_out_are_reported_with_their_reason() -> None:
+    register("products", OneInvalidRow)
     rows = make_products(3)
 
     stdout, _, failure = run()
@@ -158,7 +150,7 @@ def test_rows_left_out_are_told_with_their_reason() -> None:
 
 
 def test_strict_fails_the_section_instead(settings: Any) -> None:
-    register("products", OneBad)
+    register("products", OneInvalidRow)
     make_products(3)
 
     _, _, failure = run("--strict")
@@ -172,7 +164,7 @@ def test_strict_fails_the_section_instead(settings: Any) -> None:
 
 def test_json_is_one_object_for_programs() -> None:
     register("broken", Broken)
-    register("products", OneBad)
+    register("products", OneInvalidRow)
     rows = make_products(3)
 
     stdout, stderr, failure = run("--json")
@@ -214,7 +206,7 @@ def test_json_is_one_object_for_programs() -> None:
     assert failure is not None
 
 
-def test_repack_cuts_the_pages_anew() -> None:
+def test_repack_cuts_the_pages_again() -> None:
     register("products", Products)
     make_products(15)
     run()
@@ -246,7 +238,7 @@ def test_workers_are_handed_to_the_build(text: str, given: int, monkeypatch: pyt
     assert seen == [given]
 
 
-def test_a_terminal_shows_how_far_it_is() -> None:
+def test_a_terminal_shows_a_progress_bar() -> None:
     register("products", Products)
     make_products(25)
 
@@ -261,7 +253,7 @@ def test_a_terminal_shows_how_far_it_is() -> None:
 
 
 @pytest.mark.parametrize("options", [{"json": True}, {"verbosity": 0}])
-def test_no_bar_where_nobody_wants_one(options: dict[str, Any]) -> None:
+def test_there_is_no_bar_with_json_or_without_output(options: dict[str, Any]) -> None:
     register("products", Products)
     make_products(5)
 
@@ -271,7 +263,7 @@ def test_no_bar_where_nobody_wants_one(options: dict[str, Any]) -> None:
     assert bool(stdout) is ("json" in options)
 
 
-def test_a_pipe_gets_the_report_alone() -> None:
+def test_a_pipe_gets_only_the_report() -> None:
     register("products", Products)
     make_products(5)
 
@@ -299,7 +291,7 @@ def test_the_cache_is_filled_with_what_was_built(settings: Any, tmp_path: Any, d
             assert client.get(address, secure=True).status_code == 200
 
 
-def test_a_cache_that_nobody_else_reads_is_not_filled() -> None:
+def test_a_cache_that_only_this_process_reads_is_not_filled() -> None:
     register("products", Products)
 
     _, _, error = run(warm_cache=True)
@@ -328,7 +320,7 @@ def test_a_cache_that_keeps_nothing_is_an_error(settings: Any) -> None:
 # What would be done
 
 
-def test_a_dry_run_says_what_would_be_rendered_and_why_and_changes_nothing() -> None:
+def test_a_dry_run_reports_what_would_be_rendered_and_why_and_changes_nothing() -> None:
     register("products", Products)
     products = make_products(25)
     run()
@@ -371,7 +363,7 @@ def test_a_check_fails_until_the_next_build() -> None:
     assert run("--check")[2] is None
 
 
-def test_a_check_does_not_fail_for_what_only_rendering_tells() -> None:
+def test_a_check_does_not_fail_for_pages_that_may_be_current() -> None:
     class Listed(Sitemap):
         location = "/one/"
 
@@ -424,7 +416,7 @@ def test_a_site_is_chosen_by_its_id_or_its_domain(settings: Any) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--check"]])
-def test_a_site_that_is_not_there_is_an_error_that_names_those_that_are(options: list[str]) -> None:
+def test_an_unknown_site_is_an_error_that_names_the_known_ones(options: list[str]) -> None:
     register("products", Products)
 
     _, _, failure = run("--site", "example.org", *options)
@@ -435,7 +427,7 @@ def test_a_site_that_is_not_there_is_an_error_that_names_those_that_are(options:
 # Held back, stopped, locked
 
 
-def test_a_section_that_lost_most_of_its_rows_is_held_back_until_that_is_allowed() -> None:
+def test_a_section_that_lost_most_of_its_rows_is_held_back_until_allow_shrink() -> None:
     register("products", Products)
     products = make_products(20)
     run()
@@ -452,7 +444,7 @@ def test_a_section_that_lost_most_of_its_rows_is_held_back_until_that_is_allowed
 
 
 @pytest.mark.parametrize(("kind", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_ends_the_build_between_two_pages_and_the_set_is_whole(
+def test_a_signal_ends_the_build_between_two_pages_and_the_published_files_are_complete(
     kind: signal.Signals, status: int, capsys: Any
 ) -> None:
     class Stopping(Products):
@@ -499,7 +491,7 @@ def test_a_second_build_of_a_site_ends_at_once(if_locked: str, status: int | Non
 
 @pytest.mark.parametrize("one", ["--dry-run", "--check"])
 @pytest.mark.parametrize("other", ["--repack", "--prune", "--warm-cache"])
-def test_what_changes_nothing_refuses_what_would(one: str, other: str) -> None:
+def test_options_that_only_read_refuse_options_that_change_something(one: str, other: str) -> None:
     register("products", Products)
 
     _, _, failure = run(one, other)
@@ -510,7 +502,7 @@ def test_what_changes_nothing_refuses_what_would(one: str, other: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_whom_a_build_waits_for_is_said_once_where_nothing_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_bar_the_build_that_is_waited_for_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     register("products", Products)
     asked = iter(range(100))
     end = partial(Build.objects.update, lease=None)
@@ -535,7 +527,7 @@ def test_without_its_tables_the_command_says_to_run_migrate(monkeypatch: pytest.
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_build_that_waits_says_so_and_builds_when_the_other_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_that_waits_reports_it_and_builds_when_the_other_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     register("products", Products)
     make_products(5)
     site = Site.objects.get_current().pk
@@ -552,7 +544,7 @@ def test_a_build_that_waits_says_so_and_builds_when_the_other_has_ended(monkeypa
     assert MANIFEST in published()
 
 
-def test_the_bar_can_be_had_and_left_out() -> None:
+def test_the_bar_can_be_forced_and_suppressed() -> None:
     register("products", Products)
     make_products(5)
 
@@ -560,7 +552,7 @@ def test_the_bar_can_be_had_and_left_out() -> None:
     assert run("--full", "--no-progress", stderr=Terminal())[1] == ""
 
 
-def test_full_renders_every_page_and_writes_none_that_is_the_same() -> None:
+def test_full_renders_every_page_and_writes_none_that_is_unchanged() -> None:
     register("products", Products)
     make_products(25)
     run()
@@ -570,7 +562,7 @@ def test_full_renders_every_page_and_writes_none_that_is_the_same() -> None:
     assert stdout.splitlines()[-1].startswith("25 URLs on 3 pages: 3 rendered, 0 unchanged, 0 written, ")
 
 
-def test_prune_removes_what_no_index_lists_at_once() -> None:
+def test_prune_immediately_removes_files_that_no_index_lists() -> None:
     register("products", Products)
     make_products(15)
     run()

@@ -91,7 +91,7 @@ class OwnUrls(ContribSitemap):
 
 @pytest.mark.parametrize("sitemap", [Products, MethodProducts, ListedProducts, OwnUrls])
 @pytest.mark.parametrize("count", [1, 3, 7, 10, 50])
-def test_parts_of_a_page_are_together_what_its_document_shows(sitemap, count):
+def test_the_parts_of_a_page_together_have_the_entries_of_its_document(sitemap, count):
     make_products(25)
     section = section_of(sitemap)
 
@@ -157,7 +157,7 @@ def test_pairs_by_position_are_read_in_parts(settings, count):
 @pytest.mark.parametrize(
     ("model", "factory"), [(Token, TokenFactory), (Word, WordFactory), (Cell, CellFactory), (Seat, SeatFactory)]
 )
-def test_keys_of_all_kinds_lead_on(model, factory):
+def test_keys_of_all_kinds_work_as_cursors(model, factory):
     factory.bulk(23)
 
     class Keyed(ModelSitemap):
@@ -179,7 +179,7 @@ def test_keys_of_all_kinds_lead_on(model, factory):
     assert sorted(found) == sorted(row.pk for row in model.objects.all())
 
 
-def test_a_part_costs_two_queries_wherever_it_lies(django_assert_num_queries):
+def test_each_part_costs_two_queries(django_assert_num_queries):
     make_products(60)
 
     class Many(Products):
@@ -194,7 +194,7 @@ def test_a_part_costs_two_queries_wherever_it_lies(django_assert_num_queries):
             read_entries(section, page, after=after, count=5)
 
 
-def test_no_more_than_some_rows_are_read_at_once():
+def test_the_number_of_rows_read_at_once_is_limited():
     make_products(MOST + 5)
 
     class Many(Products):
@@ -214,7 +214,7 @@ def test_a_page_without_rows_has_no_entries():
     assert (found.items, found.next) == ([], None)
 
 
-def test_rows_that_are_left_out_say_why():
+def test_rows_that_are_left_out_have_their_reason():
     make_products(3)
     bad = Product.objects.order_by("pk")[1]
     Product.objects.filter(pk=bad.pk).update(slug="..")
@@ -243,7 +243,7 @@ def test_rows_that_are_left_out_by_position_come_last():
     assert items[-1].problems[0].code == "ZeroDivisionError"
 
 
-def test_parts_that_are_dropped_are_told_with_their_row():
+def test_dropped_parts_are_reported_with_their_row():
     make_products(1)
 
     class Wrong(Products):
@@ -258,7 +258,7 @@ def test_parts_that_are_dropped_are_told_with_their_row():
     assert [(problem.hook, problem.code) for problem in item.problems] == [("priority", "E-PRIORITY")]
 
 
-def test_looking_at_a_page_fills_no_log(caplog):
+def test_reading_a_page_logs_nothing(caplog):
     make_products(1, updated_at=timezone.now() + timedelta(days=3))
     section = section_of(Products)
 
@@ -268,7 +268,7 @@ def test_looking_at_a_page_fills_no_log(caplog):
     assert caplog.records == []
 
 
-def test_equal_addresses_are_listed_once():
+def test_equal_urls_are_listed_once():
     make_products(3, slug="same")
     section = section_of(Products)
 
@@ -331,7 +331,7 @@ def test_a_key_of_an_earlier_page_does_not_show_that_page():
     assert listed(items) == shown(section, 2)
 
 
-def test_a_key_behind_the_page_shows_nothing():
+def test_a_key_after_the_page_shows_nothing():
     make_products(30)
     section = section_of(Products)
 
@@ -366,7 +366,7 @@ def test_a_key_behind_the_page_shows_nothing():
         "[1]\x00",
     ],
 )
-def test_a_wrong_place_is_refused(after):
+def test_an_invalid_cursor_is_refused(after):
     make_products(3)
     section = section_of(Products)
 
@@ -375,7 +375,7 @@ def test_a_wrong_place_is_refused(after):
 
 
 @pytest.mark.parametrize("after", ["-1", "x", "[1]", "true", "1.0", "null", '"1"', "9" * 3000, "50001"])
-def test_a_wrong_offset_is_refused(after):
+def test_an_invalid_offset_is_refused(after):
     make_products(3)
     section = section_of(ListedProducts)
 
@@ -385,7 +385,7 @@ def test_a_wrong_offset_is_refused(after):
 
 @pytest.mark.parametrize("after", ["10", "50000"])
 @pytest.mark.parametrize("sitemap", [ListedProducts, OwnUrls])
-def test_an_offset_behind_the_page_shows_nothing(after, sitemap):
+def test_an_offset_after_the_page_shows_nothing(after, sitemap):
     make_products(30)
     section = section_of(sitemap)
 
@@ -395,7 +395,7 @@ def test_an_offset_behind_the_page_shows_nothing(after, sitemap):
 
 
 @pytest.mark.parametrize("after", ['["not a uuid"]', '["\\u0000"]', "[1]", '["00000000000000000000000000000000"]'])
-def test_a_wrong_key_of_another_kind_is_refused(after):
+def test_an_invalid_key_of_another_kind_is_refused(after):
     TokenFactory.bulk(3)
 
     class Tokens(ModelSitemap):
@@ -409,7 +409,7 @@ def test_a_wrong_key_of_another_kind_is_refused(after):
 
 
 @given(st.text(max_size=60) | st.recursive(st.integers() | st.text(), st.lists).map(json.dumps))
-def test_no_text_breaks_reading_of_words(after):
+def test_no_cursor_breaks_a_key_that_is_text(after):
     class Words(ModelSitemap):
         queryset = Word.objects.all()
         location = Concat(Value("/w/"), F("text"), output_field=CharField())
@@ -433,7 +433,7 @@ def test_one_row_is_read_by_its_key():
     assert read_row(section, first_page(section), (item.pk,)) == []
 
 
-def test_rows_are_read_in_no_language_of_the_visitor(settings):
+def test_the_language_of_the_visitor_does_not_change_the_entries(settings):
     settings.LANGUAGES, settings.ROOT_URLCONF = LANGUAGES, "testapp.urls_languages"
     ProductFactory.bulk(1)
 

@@ -1,4 +1,4 @@
-"""What a monitor is told, and who is told anything."""
+"""The state for monitors: the health view and its access rules, and the command."""
 
 import io
 import json
@@ -19,7 +19,7 @@ from testapp.models import Product
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TOKEN = "a-secret-of-24-characters"  # noqa: S105 - of these tests alone
+TOKEN = "a-secret-of-24-characters"  # noqa: S105 - only for these tests
 URL = "/sitemap-health.json"
 
 
@@ -38,11 +38,11 @@ def lose_all_rows() -> None:
     build()
 
 
-# The address
+# The view
 
 
 @pytest.mark.parametrize("how", ["header", "query"])
-def test_who_has_the_token_is_told(site: BuiltSet, how: str) -> None:
+def test_a_client_with_the_token_gets_the_state(site: BuiltSet, how: str) -> None:
     options = (
         {"headers": {"Authorization": f"Bearer {TOKEN}"}} if how == "header" else {"query_params": {"token": TOKEN}}
     )
@@ -53,7 +53,7 @@ def test_who_has_the_token_is_told(site: BuiltSet, how: str) -> None:
     assert response.json()["sites"][0]["sections"][0]["urls"] == 15
 
 
-def test_what_needs_a_person_is_no_200(site: BuiltSet) -> None:
+def test_an_error_is_not_status_200(site: BuiltSet) -> None:
     lose_all_rows()
 
     response = Client().get(URL, headers={"Authorization": f"bearer {TOKEN}"})
@@ -63,13 +63,13 @@ def test_what_needs_a_person_is_no_200(site: BuiltSet) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "other", TOKEN[:-1], TOKEN + "x", "\u00e4"])
-def test_nobody_else_learns_that_there_is_such_a_page(site: BuiltSet, token: str) -> None:
+def test_the_view_does_not_exist_for_others(site: BuiltSet, token: str) -> None:
     response = Client().get(URL, query_params={"token": token})
 
     assert (response.status_code, response.content) == (404, b"Not Found\n")
 
 
-def test_without_a_token_the_empty_one_is_none(site: BuiltSet) -> None:
+def test_an_empty_token_is_not_accepted(site: BuiltSet) -> None:
     site.use(HEALTH_TOKEN="")
 
     assert Client().get(URL, headers={"Authorization": "Bearer "}).status_code == 404
@@ -77,7 +77,7 @@ def test_without_a_token_the_empty_one_is_none(site: BuiltSet) -> None:
 
 
 @pytest.mark.parametrize("may_see", [True, False])
-def test_who_may_see_the_status_needs_no_token(site: BuiltSet, may_see: bool) -> None:
+def test_a_user_who_may_see_the_status_needs_no_token(site: BuiltSet, may_see: bool) -> None:
     user = User.objects.create_user("anna")
     if may_see:
         user.user_permissions.add(Permission.objects.get(codename="view_sitemappage"))
@@ -112,7 +112,7 @@ def test_the_command_has_a_line_for_each_section(site: BuiltSet) -> None:
     assert stdout.startswith("example.com products: current, 15 URLs on 2 pages, built 20")
 
 
-def test_the_command_names_what_is_wrong_and_what_to_do_and_fails(site: BuiltSet) -> None:
+def test_the_command_shows_problems_with_remedies_and_fails(site: BuiltSet) -> None:
     lose_all_rows()
 
     stdout, failure = run()
@@ -124,13 +124,13 @@ def test_the_command_names_what_is_wrong_and_what_to_do_and_fails(site: BuiltSet
     assert (failure.returncode, str(failure)) == (1, "1 error: see above, or the status page in the admin.")
 
 
-def test_the_command_gives_what_the_address_gives(site: BuiltSet) -> None:
+def test_the_command_and_the_view_give_the_same_json(site: BuiltSet) -> None:
     stdout, _ = run("--json")
 
     assert json.loads(stdout) == Client().get(URL, query_params={"token": TOKEN}).json()
 
 
-def test_the_command_can_be_asked_for_one_site(site: BuiltSet) -> None:
+def test_the_command_can_show_one_site(site: BuiltSet) -> None:
     site.use(ORIGIN={1: "https://example.com", 2: "https://example.org"})
 
     assert {line.split()[0] for line in run("--site", "2")[0].splitlines()} == {"example.org"}
@@ -138,7 +138,7 @@ def test_the_command_can_be_asked_for_one_site(site: BuiltSet) -> None:
     assert "There is no site 'other'" in str(run("--site", "other")[1])
 
 
-def test_labels_are_not_for_the_status(site: BuiltSet) -> None:
+def test_the_status_refuses_labels(site: BuiltSet) -> None:
     _, failure = run("products")
 
     assert failure is not None

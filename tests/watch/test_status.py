@@ -1,4 +1,4 @@
-"""How each section is, and what is wrong with it: as people and monitors are told."""
+"""The state of each section, and the alarms about it."""
 
 import json
 from datetime import timedelta
@@ -41,23 +41,23 @@ def site(settings: Any, tmp_path: Path) -> BuiltSet:
     return found
 
 
-def look() -> SiteOverview:
+def read_site() -> SiteOverview:
     (found,) = overview().sites
     return found
 
 
 def section(label: str = "products") -> SectionStatus:
-    return next(one for one in look().status.sections if one.label == label)
+    return next(one for one in read_site().status.sections if one.label == label)
 
 
 def alarms() -> list[tuple[str, str, str]]:
-    return [(alarm.level, alarm.label, alarm.text) for alarm in look().alarms]
+    return [(alarm.level, alarm.label, alarm.text) for alarm in read_site().alarms]
 
 
 # Facts
 
 
-def test_a_built_section_is_told_with_all_its_numbers(site: BuiltSet) -> None:
+def test_a_built_section_has_all_its_numbers(site: BuiltSet) -> None:
     assert build().is_complete
 
     found = section()
@@ -73,11 +73,11 @@ def test_a_built_section_is_told_with_all_its_numbers(site: BuiltSet) -> None:
     assert found.built_at
     assert found.outcome["written"] == 3
     assert alarms() == []
-    assert look().status.urls == 25
+    assert read_site().status.urls == 25
 
 
-def test_where_nothing_is_built_pages_are_live_and_nothing_is_wrong(site: BuiltSet) -> None:
-    refresh(get_section("products", look().status.site), force=True)
+def test_pages_are_live_and_nothing_is_wrong_if_nothing_is_built(site: BuiltSet) -> None:
+    refresh(get_section("products", read_site().status.site), force=True)
 
     found = section()
 
@@ -85,12 +85,12 @@ def test_where_nothing_is_built_pages_are_live_and_nothing_is_wrong(site: BuiltS
     assert alarms() == []
 
 
-def test_rows_that_changed_make_a_page_stale_since_they_were_seen_to(site: BuiltSet) -> None:
+def test_a_page_is_stale_since_its_changed_rows_were_seen(site: BuiltSet) -> None:
     build()
     nth(15).update(slug="new", updated_at=LATER)
     assert section().currency == "current", "nobody has looked yet"
 
-    render_index(look().status.site, since=timezone.now())
+    render_index(read_site().status.site, since=timezone.now())
     found = section()
 
     changed_at = SitemapPage.objects.get(number=2).changed_at
@@ -132,7 +132,7 @@ def test_rows_left_out_are_named_by_key_hook_and_reason(site: BuiltSet) -> None:
     assert (section().problems, alarms()) == ([], [])
 
 
-def test_sections_keep_their_builds_apart(site: BuiltSet) -> None:
+def test_each_section_has_its_own_last_build(site: BuiltSet) -> None:
     register("more", type("More", (Products,), {}))
     build(["more"], started_by="cron")
     build(["products"], started_by="anna")
@@ -141,7 +141,7 @@ def test_sections_keep_their_builds_apart(site: BuiltSet) -> None:
     assert section("products").build.started_by == "anna"  # type: ignore[union-attr]
 
 
-def test_few_queries_tell_all(site: BuiltSet) -> None:
+def test_the_state_costs_few_queries(site: BuiltSet) -> None:
     site.use(ORIGIN={1: "https://example.com", 2: "https://example.org", 3: "https://example.net"})
     for number in range(12):
         register(f"section-{number}-of-many", type("More", (Products,), {}))
@@ -154,11 +154,11 @@ def test_few_queries_tell_all(site: BuiltSet) -> None:
     assert len(queries) <= 5
 
 
-# What is wrong
+# Alarms
 
 
 def remedies() -> str:
-    return " ".join(alarm.remedy for alarm in look().alarms)
+    return " ".join(alarm.remedy for alarm in read_site().alarms)
 
 
 def test_a_section_that_lost_its_rows_is_an_error_before_and_after_a_build(site: BuiltSet) -> None:
@@ -176,10 +176,10 @@ def test_a_section_that_lost_its_rows_is_an_error_before_and_after_a_build(site:
 
 
 def render_index_of_nothing() -> None:
-    refresh(get_section("products", look().status.site), force=True)
+    refresh(get_section("products", read_site().status.site), force=True)
 
 
-def test_a_section_that_failed_says_why(site: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_section_that_failed_has_an_alarm_with_the_error(site: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
     build()
     replace_section("products", type("Strict", (Products,), {"location": F("name")}))
 
@@ -194,17 +194,17 @@ def fail(*_args: Any) -> Any:
     raise RuntimeError("no rows today")
 
 
-def test_a_class_that_cannot_be_used_leaves_the_others_alone(site: BuiltSet) -> None:
+def test_a_class_that_cannot_be_used_does_not_affect_the_others(site: BuiltSet) -> None:
     register("bad", type("Bad", (Products,), {"items": fail}))
 
-    found = {one.label: one for one in look().status.sections}
+    found = {one.label: one for one in read_site().status.sections}
 
     assert found["bad"].error == "RuntimeError: no rows today"
     assert found["products"].error == ""
     assert [label for _, label, _ in alarms()] == ["bad"]
 
 
-def test_a_storage_that_fails_is_told_and_what_to_look_at(site: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_storage_that_fails_has_an_alarm_with_a_remedy(site: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
     build()
 
     def fail(*_args: Any) -> Any:
@@ -218,27 +218,27 @@ def test_a_storage_that_fails_is_told_and_what_to_look_at(site: BuiltSet, monkey
     assert "STORAGES" in remedies()
 
 
-def test_the_set_of_another_origin_is_told(site: BuiltSet) -> None:
+def test_the_files_of_another_origin_are_an_error(site: BuiltSet) -> None:
     build()
     site.use(ORIGIN="http://example.com")
 
     assert any("is that of https://example.com" in text for _, _, text in alarms())
 
 
-def test_a_file_that_somebody_removed_is_missed(site: BuiltSet) -> None:
+def test_a_removed_file_is_an_error(site: BuiltSet) -> None:
     build()
     site.path("sitemap-products-2.xml.gz").unlink()
 
     assert alarms() == [("error", "products", "The file of 1 published page is missing.")]
 
 
-def test_a_build_that_died_is_told_until_the_next_one(site: BuiltSet) -> None:
+def test_a_build_that_died_is_an_error_until_the_next_one(site: BuiltSet) -> None:
     now = timezone.now()
     Build.objects.create(
         site=1, lease="site 1", holder="process 7", started_at=now, expires_at=now - timedelta(hours=1)
     )
 
-    found = look()
+    found = read_site()
     assert found.status.running is None
     assert [alarm.level for alarm in found.alarms] == ["error"]
     assert "A build died: process 7" in found.alarms[0].text
@@ -252,14 +252,14 @@ def test_a_running_build_is_no_error(site: BuiltSet) -> None:
         site=1, lease="site 1", holder="x", started_at=now, expires_at=now + timedelta(hours=1), progress="a: 1 / 2"
     )
 
-    assert look().status.running == running
+    assert read_site().status.running == running
     assert alarms() == []
 
 
-def test_what_was_not_built_for_days_asks_for_cron(site: BuiltSet) -> None:
+def test_a_section_that_was_stale_for_days_has_an_alarm_about_cron(site: BuiltSet) -> None:
     build()
     nth(15).update(slug="new", updated_at=LATER)
-    refresh(get_section("products", look().status.site), force=True)
+    refresh(get_section("products", read_site().status.site), force=True)
     SitemapPage.objects.filter(number=2).update(changed_at=timezone.now() - timedelta(days=3))
 
     ((level, _, text),) = alarms()
@@ -269,7 +269,7 @@ def test_what_was_not_built_for_days_asks_for_cron(site: BuiltSet) -> None:
     assert "cron" in remedies()
 
 
-def test_what_is_registered_no_more_is_told(site: BuiltSet) -> None:
+def test_a_section_that_is_no_longer_registered_has_an_alarm(site: BuiltSet) -> None:
     build()
     register("other", registry["products"])
     registry.unregister("products")
@@ -281,17 +281,17 @@ def test_what_is_registered_no_more_is_told(site: BuiltSet) -> None:
     ) in alarms()
 
 
-def test_a_new_section_beside_built_ones_is_not_built_yet(site: BuiltSet) -> None:
+def test_a_new_section_among_built_ones_has_an_alarm(site: BuiltSet) -> None:
     build()
     register("more", type("More", (Products,), {}))
     expected = ("never built", [("warning", "more", "This section was never built.")])
 
     assert (section("more").currency, alarms()) == expected
-    refresh(get_section("more", look().status.site), force=True)
+    refresh(get_section("more", read_site().status.site), force=True)
     assert (section("more").currency, alarms()) == expected
 
 
-def test_without_any_section_or_site_that_is_the_error(settings: Any, site: BuiltSet) -> None:
+def test_the_error_is_that_there_is_no_section_or_site(settings: Any, site: BuiltSet) -> None:
     unregister_all()
     settings.SITEMAPS_PLUS = {}
     Site.objects.create(domain="not a host", name="bad")
@@ -303,14 +303,14 @@ def test_without_any_section_or_site_that_is_the_error(settings: Any, site: Buil
     assert "Site.domain" in found.alarms[0].text
 
 
-def test_errors_come_first() -> None:
+def test_warnings_do_not_make_it_unhealthy() -> None:
     found = Overview(alarms=[Alarm("warning", "", "a", "b")])
     assert found.is_healthy
     found.alarms.append(Alarm("error", "", "a", "b"))
     assert not found.is_healthy
 
 
-def test_all_of_it_is_json(site: BuiltSet) -> None:
+def test_the_overview_is_available_as_json(site: BuiltSet) -> None:
     nth(3).update(slug="..")
     build(started_by="cron")
 
@@ -328,7 +328,7 @@ def test_all_of_it_is_json(site: BuiltSet) -> None:
     assert one["alarms"][0]["label"] == "products"
 
 
-def test_sections_are_looked_at_as_they_are_built_whatever_the_reader_speaks(site: BuiltSet) -> None:
+def test_the_language_of_the_reader_does_not_make_sections_stale(site: BuiltSet) -> None:
     build()
 
     with translation.override("ar"):
@@ -342,7 +342,7 @@ def test_a_clock_that_is_ahead_makes_nothing_stale(site: BuiltSet, clock: Clock)
     assert section().currency == "current"
 
 
-def test_a_class_that_raises_is_no_section_that_lost_its_rows(site: BuiltSet) -> None:
+def test_a_class_that_raises_has_not_lost_its_rows(site: BuiltSet) -> None:
     build()
     replace_section("products", type("Bad", (Products,), {"items": fail}))
 
@@ -350,7 +350,7 @@ def test_a_class_that_raises_is_no_section_that_lost_its_rows(site: BuiltSet) ->
 
 
 @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap-products.xml.gz"])
-def test_an_index_that_somebody_removed_is_missed(site: BuiltSet, name: str) -> None:
+def test_a_removed_index_is_an_error(site: BuiltSet, name: str) -> None:
     build()
     site.path(name).unlink()
 
@@ -360,7 +360,7 @@ def test_an_index_that_somebody_removed_is_missed(site: BuiltSet, name: str) -> 
 
 
 @pytest.mark.parametrize("text", [None, "{"])
-def test_a_manifest_that_is_lost_is_told_as_such(site: BuiltSet, text: str | None) -> None:
+def test_a_lost_manifest_is_reported_as_such(site: BuiltSet, text: str | None) -> None:
     build()
     site.manifest.unlink()
     if text:
@@ -371,7 +371,9 @@ def test_a_manifest_that_is_lost_is_told_as_such(site: BuiltSet, text: str | Non
     assert alarms() == []
 
 
-def test_an_error_beside_the_sections_is_the_last_builds(site: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_outside_of_the_sections_is_that_of_the_last_build(
+    site: BuiltSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_args: Any) -> Any:
         raise ConnectionError("the bucket is away")
 
@@ -383,7 +385,9 @@ def test_an_error_beside_the_sections_is_the_last_builds(site: BuiltSet, monkeyp
 
 
 @pytest.mark.parametrize("model", [Build, CrawlerVisit])
-def test_without_its_tables_it_says_to_run_migrate(site: BuiltSet, monkeypatch: pytest.MonkeyPatch, model: Any) -> None:
+def test_missing_tables_have_an_alarm_that_says_to_run_migrate(
+    site: BuiltSet, monkeypatch: pytest.MonkeyPatch, model: Any
+) -> None:
     monkeypatch.setattr(model._meta, "db_table", "not_migrated")
 
     found = overview()
@@ -396,7 +400,7 @@ def test_without_its_tables_it_says_to_run_migrate(site: BuiltSet, monkeypatch: 
         assert found.is_healthy
 
 
-def test_two_sites_with_one_host_are_told(site: BuiltSet) -> None:
+def test_two_sites_with_one_host_are_an_error(site: BuiltSet) -> None:
     site.use(ORIGIN={1: "https://example.com", 2: "https://EXAMPLE.com"})
 
     found = overview()
@@ -405,7 +409,7 @@ def test_two_sites_with_one_host_are_told(site: BuiltSet) -> None:
     assert "have the same host" in found.alarms[0].text
 
 
-def test_one_site_can_be_asked_for_whatever_others_are_like(settings: Any, site: BuiltSet) -> None:
+def test_one_site_can_be_read_although_others_are_invalid(settings: Any, site: BuiltSet) -> None:
     settings.SITEMAPS_PLUS = {}
     Site.objects.create(domain="not a host", name="bad")
 

@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import importlib.util
 import json
 import re
 import textwrap
@@ -31,6 +32,9 @@ _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 _CODE = re.compile(r"[\"'`](?P<code>[EW]-[A-Z]+(?:-[A-Z]+)*)[\"'`]")
 _CHECK = re.compile(r"sitemaps_plus\.(?P<id>[EW]\d{3})\b|(?<!: )\b(?P<short>[EW]\d{3})\b")
 _NOQA = re.compile(r"#.*noqa.*")
+_ROOMS = sorted(path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py")
+_NAME = re.compile(rf"`(?P<name>(?:{'|'.join(map(re.escape, _ROOMS))})(?:\.\w+)+)`")
+_PATH = re.compile(r"`(?P<path>[\w./-]*(?:/|\.(?:py|md|toml|ini|xml)))`")
 
 
 def _read(name: str) -> str:
@@ -259,3 +263,55 @@ def test_settings_in_the_documentation_are_known():
             for node in ast.walk(ast.parse(code)):
                 if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SITEMAPS_PLUS":
                     assert set(ast.literal_eval(node.value)) <= set(conf.NAMES), path
+
+
+def _is_there(name: str) -> bool:
+    """Return whether `name`, such as ``plan.planner.refresh``, is a module of the package or something in one."""
+    module, rest = sitemaps_plus.__name__, name.split(".")
+    # A module is only imported for what is in it: its optional package may be missing.
+    while rest and _is_package(module) and importlib.util.find_spec(f"{module}.{rest[0]}"):
+        module = f"{module}.{rest.pop(0)}"
+    found: object = importlib.import_module(module) if rest else None
+    for part in rest:
+        if not hasattr(found, part):
+            return False
+        found = getattr(found, part)
+    return True
+
+
+def _is_package(module: str) -> bool:
+    spec = importlib.util.find_spec(module)
+    return spec is not None and spec.submodule_search_locations is not None
+
+
+def _architecture() -> str:
+    return _FENCE.sub("", (DOCS / "explanation" / "architecture.md").read_text())
+
+
+def test_every_name_in_the_architecture_exists():
+    names = {match["name"] for match in _NAME.finditer(_architecture())} - {
+        match["path"] for match in _PATH.finditer(_architecture())
+    }
+
+    assert len(names) > 50
+    assert sorted(name for name in names if not _is_there(name)) == []
+
+
+def test_every_file_and_folder_in_the_architecture_exists():
+    paths = {match["path"] for match in _PATH.finditer(_architecture())}
+
+    assert paths
+    assert sorted(path for path in paths if not (ROOT / path).exists() and not (PACKAGE / path).exists()) == []
+
+
+def test_the_layers_in_the_architecture_are_those_that_are_checked():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+
+    assert layers in [code.splitlines() for code in _fences(DOCS / "explanation" / "architecture.md", "text")]
+
+
+def test_every_room_is_in_the_architecture():
+    rooms = [path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"]
+
+    assert [room for room in sorted(rooms) if f"`{room}/`" not in _architecture()] == []

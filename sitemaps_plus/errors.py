@@ -13,7 +13,7 @@ class InvalidEntry(SitemapError, ValueError):
         self.code = code
         """The rule's name, for example ``E-URL-LENGTH``."""
         self.text = text
-        """What is wrong, where, and what to do."""
+        """The problem, where it is, and what to do."""
 
     def within(self, where: str, value: str | None = None) -> "InvalidEntry":
         """Return this error for the field `where`; the text shows `value` if it does not already."""

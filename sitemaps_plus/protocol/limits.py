@@ -11,7 +11,7 @@ MAX_BYTES = 52_428_800
 """Uncompressed bytes of one page or index (sitemaps.org)."""
 
 MAX_LOC = 2047
-"""Most characters of a URL: sitemaps.org wants fewer than 2,048, counted after encoding."""
+"""Most characters of a URL: sitemaps.org requires fewer than 2,048 after encoding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.protocol import writer
 from sitemaps_plus.protocol.codes import check_hreflang
 from sitemaps_plus.protocol.entries import Link
-from sitemaps_plus.protocol.text import escape
 from sitemaps_plus.values.base import Path, Value
 from sitemaps_plus.values.fields import Text, Url, is_late, text, url
-from sitemaps_plus.values.xml import Context, Drop, each_element, url_of
+from sitemaps_plus.values.xml import Context, Drop, absolute_url, each
 
-_LINK_PARTS = re.compile(r'(?:hreflang|href)="([^"]*)"')
 _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
@@ -52,11 +51,7 @@ class Alternate(Value):
 
 def link_element(link: Alternate | Link, context: Context) -> str:
     """Return one ``<xhtml:link>``; raise `InvalidEntry` for an invalid code or URL."""
-    if isinstance(link, Alternate):
-        link = link.settled()
-    code = check_hreflang(str(link.hreflang))
-    href = url_of("Alternate.href", link.href, context)
-    return f'<xhtml:link rel="alternate" hreflang="{code}" href="{href}"/>'
+    return writer.link_elements([_checked(link, context)])
 
 
 def link_elements(links: Iterable[Alternate | Link | None], context: Context, drop: Drop) -> str:
@@ -65,17 +60,23 @@ def link_elements(links: Iterable[Alternate | Link | None], context: Context, dr
     Do not repeat links that the page has already (`Context.links`). Warn ``W-HREFLANG-SELF`` if none of the links leads
     to the page itself (G-HRF).
     """
-    found = {link.hreflang: escape(link.href) for link in context.links}
+    hrefs = {link.hreflang: link.href for link in context.links}
     written = []
-    for element in each_element(links, link_element, context, drop):
-        code, href = _LINK_PARTS.findall(element)
-        if code not in found:
-            found[code] = href
-            written.append(element)
-        elif found[code] != href:
-            message = f"{context.loc} has two URLs for one language: {element}; the first one was listed."
+    for link in each(links, _checked, context, drop):
+        if link.hreflang not in hrefs:
+            hrefs[link.hreflang] = link.href
+            written.append(link)
+        elif hrefs[link.hreflang] != link.href:
+            message = f"{context.loc} has a second URL for {link.hreflang}: {link.href}; the first one was listed."
             drop(InvalidEntry("E-HREFLANG-REPEATED", message))
-    if written and escape(context.loc) not in found.values():
+    if written and context.loc not in hrefs.values():
         message = f"{context.loc} links to other languages but not to itself; search engines require that, too."
         context.warn("W-HREFLANG-SELF", message)
-    return "".join(written)
+    return writer.link_elements(written)
+
+
+def _checked(link: Alternate | Link, context: Context) -> Link:
+    if isinstance(link, Alternate):
+        link = link.settled()
+    code = check_hreflang(str(link.hreflang))
+    return Link(code, absolute_url("Alternate.href", link.href, context))

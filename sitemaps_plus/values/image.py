@@ -9,7 +9,7 @@ from typing import ClassVar
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.values.base import Value
 from sitemaps_plus.values.fields import Text, Url, text, url
-from sitemaps_plus.values.xml import Context, Drop, each_element, media_url_of, tag, texts, url_of, writes_deprecated
+from sitemaps_plus.values.xml import Context, Drop, each, media_url_of, tag, texts, url_of, writes_deprecated
 
 MAX_IMAGES = 1000
 """Images of one page (G-IMG)."""
@@ -68,7 +68,7 @@ def image_elements(images: Iterable[Image | None], context: Context, drop: Drop)
     (G-IMG).
     """
     written: list[str] = []
-    for element in each_element(images, image_element, context, drop):
+    for element in each(images, image_element, context, drop):
         if len(written) == MAX_IMAGES:
             message = f"{context.loc} has more than {MAX_IMAGES:,} images"
             if context.strict:

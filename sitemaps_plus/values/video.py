@@ -37,7 +37,7 @@ from sitemaps_plus.values.xml import (
     attribute_of,
     date_of,
     dates,
-    each_element,
+    each,
     media_url_of,
     plain,
     tag,
@@ -347,7 +347,7 @@ def video_element(video: Video, context: Context) -> str:
 
 def video_elements(videos: Iterable[Video | None], context: Context, drop: Drop) -> str:
     """Return the ``<video:video>`` elements of a page; call `drop` with the error of a broken video."""
-    return "".join(each_element(videos, video_element, context, drop))
+    return "".join(each(videos, video_element, context, drop))
 
 
 def _children(video: Any, context: Context) -> Iterator[str]:

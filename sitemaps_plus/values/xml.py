@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
-from typing import Any
+from typing import Any, TypeVar
 
 from sitemaps_plus.errors import InvalidEntry, shown
 from sitemaps_plus.protocol.addresses import Origin, normalize
@@ -32,6 +32,8 @@ _SIGNATURES = (
 # Every signature has one of these. This test is ten times faster.
 _ANY_SIGNATURE = re.compile(r"[?&](?:x-amz-|x-goog-|sig|token)", re.IGNORECASE)
 
+
+_Result = TypeVar("_Result")
 
 Drop = Callable[[Exception], None]
 """Called with the error of each value that is left out."""
@@ -61,19 +63,19 @@ class Context:
     """The hreflang links that the page has already."""
 
 
-def each_element(
-    values: Iterable[Any], write: Callable[[Any, Context], str], context: Context, drop: Drop
-) -> Iterator[str]:
-    """Yield the element that `write` makes of each value; call `drop` with the error of a broken one."""
+def each(
+    values: Iterable[Any], write: Callable[[Any, Context], _Result], context: Context, drop: Drop
+) -> Iterator[_Result]:
+    """Yield the result of `write` for each value but None; call `drop` with the error of a broken one."""
     for value in values:
         if value is None:
             continue
         try:
-            element = write(value, context)
+            result = write(value, context)
         except Exception as error:  # a lazy text may raise anything
             drop(error)
         else:
-            yield element
+            yield result
 
 
 def tag(name: str, content: str, **attributes: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What is kept: where pages start and what they held, how builds ended, and what crawlers fetched."""
+"""The tables: pages and their boundaries, builds and their results, and visits of crawlers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sitemaps_plus.protocol.names import page_name
 class SitemapPage(models.Model):
     """One page number of one section of one site; never deleted, because a number is issued only once.
 
-    Written by ``sitemaps_plus.plan.planner`` alone.
+    Only ``sitemaps_plus.plan.planner`` writes it.
     """
 
     site = models.PositiveIntegerField(_("site"), default=0, help_text=_("ID of the site; 0 if there are no sites."))
@@ -26,7 +26,7 @@ class SitemapPage(models.Model):
         _("start"), null=True, blank=True, help_text=_("Key of the first row; empty if the page has no lower bound.")
     )
     start_digest = models.CharField(  # noqa: DJ001 - null, for retired pages, is no duplicate of null
-        # A digest, not the start itself: a database may hold "a" and "A" for equal.
+        # A digest, because a database may treat the starts "a" and "A" as equal.
         _("start digest"),
         max_length=64,
         null=True,
@@ -69,7 +69,7 @@ class SitemapPage(models.Model):
 
     class Meta:
         verbose_name = _("sitemap page")
-        # What the admin shows under this name.
+        # The admin shows the status page under this name.
         verbose_name_plural = _("status")
         permissions = (("build_sitemappage", _("Can build sitemaps")),)
         ordering = ("site", "label", "rank", "number")
@@ -80,23 +80,23 @@ class SitemapPage(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return the name of the page as its URL has it."""
+        """Return the name of the page, as in its URL."""
         return page_name(self.label, self.number)
 
     @property
     def is_retired(self) -> bool:
-        """Whether the number is used no more."""
+        """Whether the number is no longer used."""
         return self.retired_at is not None
 
 
 class Build(models.Model):
-    """One build of one site, running or ended.
+    """One build of one site, running or finished.
 
-    Written by ``sitemaps_plus.build.lease`` alone. All its times are the database's own.
+    Only ``sitemaps_plus.build.lease`` writes it. All its times come from the clock of the database.
     """
 
     class Result(models.TextChoices):
-        """What became of a build."""
+        """The result of a build."""
 
         RUNNING = "running", _("running")
         DONE = "done", _("done")
@@ -105,7 +105,7 @@ class Build(models.Model):
         LOST = "lost", _("lost")
 
     site = models.PositiveIntegerField(_("site"), default=0, help_text=_("ID of the site; 0 if there are no sites."))
-    # Null, for builds that have ended, is no duplicate of null.
+    # Null for builds that have ended; nulls do not violate the constraint.
     lease = models.CharField(_("lease"), max_length=50, null=True, blank=True, unique=True, editable=False)
     holder = models.CharField(_("holder"), max_length=255, help_text=_("Host and process that run the build."))
     started_at = models.DateTimeField(_("started at"))
@@ -140,7 +140,7 @@ class Build(models.Model):
 
 
 class CrawlerVisit(models.Model):
-    """What one crawler was answered on one day, of the pages and the index of one section, or of the index of the site.
+    """The responses to one crawler on one day, for the pages and the index of one section, or the index of the site.
 
     Written by ``sitemaps_plus.serve.crawlers`` only, by the clock of the process. Who it was is what the user agent
     claims.
@@ -166,7 +166,7 @@ class CrawlerVisit(models.Model):
         )
 
     def __str__(self) -> str:
-        """Return who came on which day, and for what."""
+        """Return the crawler, the day and the section."""
         values = {"crawler": self.crawler, "day": self.day, "section": self.label, "site": self.site}
         if not self.label:
             return gettext("%(crawler)s on %(day)s, index of site %(site)s") % values
@@ -174,7 +174,7 @@ class CrawlerVisit(models.Model):
 
 
 class DatabaseNow(Now):
-    """The time of the database, which no zone and no summer time moves."""
+    """The time of the database in UTC, independent of time zones."""
 
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """Return the SQL of MariaDB and MySQL, whose ``NOW()`` is in the zone of the connection."""

@@ -1,4 +1,4 @@
-"""The texts of the admin: every one can be translated, and the German ones are complete."""
+"""The texts of the admin: each is translatable, and the German translation is complete."""
 
 import ast
 import gettext
@@ -92,7 +92,7 @@ HEADER, *MESSAGES = read_po(GERMAN / "django.po")
 @pytest.fixture(autouse=True)
 def _english_again():
     yield
-    # A request leaves its language behind.
+    # A request does not reset its language.
     translation.deactivate()
 
 
@@ -106,7 +106,7 @@ def test_every_text_has_a_german_one():
 
 
 def test_the_compiled_texts_are_those_of_the_catalogue():
-    # When the sources were read is not in the compiled file.
+    # The compiled file does not have the date of the sources.
     compiled = {"": re.sub(r"POT-Creation-Date.*\n", "", HEADER.texts[0])}
     for message in MESSAGES:
         compiled |= message.compiled()
@@ -125,7 +125,7 @@ def test_german_texts_have_the_placeholders_of_the_english_ones():
     assert wrong == []
 
 
-def test_german_texts_begin_and_end_as_the_english_ones():
+def test_german_texts_begin_and_end_like_the_english_ones():
     ends = (".", ":", "?", " ")
 
     assert [one.msgid for one in MESSAGES if not one.plural if _end(one.msgid, ends) != _end(one.texts[0], ends)] == []
@@ -135,8 +135,8 @@ def _end(text, ends):
     return text[-1] if text.endswith(ends) else ""
 
 
-def test_what_django_says_as_well_is_said_as_there():
-    """All apps share their texts: another one of ours would change forms of the project."""
+def test_texts_that_django_also_has_are_translated_as_there():
+    """All apps share one catalogue, so that another translation of ours would change forms of the project."""
     ours = {key: text for one in MESSAGES for key, text in one.compiled().items()}
     differing = {}
     for path in Path(django.__file__).parent.rglob("locale/de/LC_MESSAGES/django.mo"):
@@ -154,7 +154,7 @@ def test_the_catalogue_has_every_text_of_the_sources(tmp_path, monkeypatch):
     call_command("makemessages", locale=["de"], no_location=True, no_obsolete=True, verbosity=0)
 
     _, *fresh = read_po(copy / "locale" / "de" / "LC_MESSAGES" / "django.po")
-    # In any order: a text that moves to another module is the same text.
+    # In any order, because a text may move to another module.
     assert sorted((one.msgid, one.plural) for one in fresh) == sorted((one.msgid, one.plural) for one in MESSAGES)
 
 
@@ -166,7 +166,7 @@ def test_scripts_have_no_texts():
     assert [text for text in strings if re.match(r"[A-Za-z]+ ", text) and text != "use strict"] == []
 
 
-# What a person sees
+# Pages as a person sees them
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def text_of(client, address):
     return response.content.decode()
 
 
-def test_the_status_page_is_german_for_those_who_read_german(boss, project):
+def test_the_status_page_is_german_for_readers_of_german(boss, project):
     text = re.sub(r"<[^>]+>", " ", text_of(boss, STATUS))
     words = set(re.findall(r"\w+", text))
 
@@ -236,14 +236,14 @@ def test_german_ages_have_their_case(age, german):
         assert f">{german.replace('vor', 'seit')}<" in since(when).replace("\xa0", " ")
 
 
-def test_english_ages_are_as_they_were():
+def test_english_ages_are_those_of_django():
     when = timezone.now() - timedelta(hours=26)
 
     assert ">1 day, 2 hours ago<" in ago(when).replace("\xa0", " ")
     assert ">for 1 day, 2 hours<" in since(when).replace("\xa0", " ")
 
 
-# Nothing is left unmarked: a language that has each text in brackets shows what is not in any.
+# All texts are marked: with a translation that puts each text in brackets, a text without brackets is not marked.
 
 
 @pytest.fixture
@@ -254,7 +254,7 @@ def bracketed(settings, tmp_path):
     header, _, messages = text.partition("\n\n")
     for message in MESSAGES:
         assert "\n" not in "".join(message.texts)
-    # A text of several lines begins with an empty one.
+    # A text of several lines begins with an empty string.
     messages = re.sub(r'^(msgstr(?:\[\d\])? ")', r"\1⟦", messages, flags=re.MULTILINE)
     messages = re.sub(r'(^msgstr(?:\[\d\])? (?:".*"\n)*".*)"$', r'\1⟧"', messages, flags=re.MULTILINE)
     (folder / "django.po").write_text(f"{header}\n\n{messages}", encoding="utf-8")
@@ -263,7 +263,7 @@ def bracketed(settings, tmp_path):
 
 
 class Seen(HTMLParser):
-    """Collects what is seen or read aloud of the part of a page that is ours."""
+    """Collects the texts in our part of a page that are shown or read aloud."""
 
     def __init__(self):
         super().__init__()
@@ -290,7 +290,7 @@ class Seen(HTMLParser):
 
 
 def unmarked(html):
-    """Return the words that stand in no bracket."""
+    """Return the words outside of brackets."""
     parser = Seen()
     parser.feed(html)
     text = " ".join(parser.texts)
@@ -306,9 +306,9 @@ def unmarked(html):
     "address", [STATUS, SECTION, f"{SECTION}1/", f"{STATUS}?find=/product-1/", f"{STATUS}?find=/product-2/"]
 )
 def test_every_text_of_the_pages_is_marked(boss, project, bracketed, address):
-    # Names of sections, hooks, sites and crawlers, addresses, and units of Django's own.
+    # Names of sections, hooks, sites and crawlers, URLs, and Django's own units.
     data = {"products", "location", "example", "com", "https", "Googlebot", "product", "xml", "sitemap", "gz", "KB"}
-    # The reason of a row that is left out is stored as the build gave it.
+    # The reason of a row that is left out is stored in English.
     data |= {
         word
         for page in SitemapPage.objects.all()
@@ -343,7 +343,7 @@ def test_every_name_of_the_models_is_marked(bracketed):
 
 
 @needs_gettext
-def test_a_build_that_cannot_be_started_says_why_in_the_language_of_who_asked(monkeypatch, bracketed):
+def test_the_reason_why_a_build_cannot_start_is_in_the_language_of_the_user(monkeypatch, bracketed):
     monkeypatch.setattr(local.sys, "prefix", "/nowhere")
     monkeypatch.setattr(local.sys, "executable", "")
 

@@ -50,7 +50,7 @@ def ago(when: datetime | None) -> SafeString:
 
 @register.filter
 def since(when: datetime) -> SafeString:
-    """Return how long something has been so."""
+    """Return how long a state has lasted."""
     when = moment(when)
     return _time(when, _("for %(age)s") % {"age": timesince(when, time_strings=_FOR)})
 

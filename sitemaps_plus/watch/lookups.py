@@ -33,7 +33,7 @@ class Lookup:
     is_exact: bool = False
     """Whether each row that fits has the URL, at least in one language."""
     views: frozenset[str] = frozenset()
-    """Names of the URL patterns that match the URL, if only they tell whether the URL belongs to the section."""
+    """Names of the URL patterns that match the URL; set if they decide whether the URL belongs to the section."""
 
     def rows(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         """Return those of the rows that fit."""

@@ -273,7 +273,7 @@ class SectionSearch:
 
     def _search_files(self) -> tuple[list[Match], Searched]:
         hits = self.file_search.find(self.url)
-        listed = _("The built file lists it. Only another build can tell whether it is still listed.")
+        listed = _("The built file lists it. Only another build shows whether it is still listed.")
         linked = _("The built file contains it only as an hreflang link to another language.")
         records = active(self.section).filter(number__in=hits.numbers) if hits.numbers else ()
         known = {record.number: record for record in records}

@@ -17,9 +17,9 @@ def test_the_history_is_read_only(boss):
     (known,) = Build.objects.all()
 
     assert "ada (admin)" in page(boss, HISTORY)
-    said = words(page(boss, f"{HISTORY}{known.pk}/change/"))
-    assert "URLs: 25, pages: 3, rendered: 3, rows left out: 0" in said
-    assert "example.com" in said
+    text = words(page(boss, f"{HISTORY}{known.pk}/change/"))
+    assert "URLs: 25, pages: 3, rendered: 3, rows left out: 0" in text
+    assert "example.com" in text
     assert 'name="_save"' not in page(boss, f"{HISTORY}{known.pk}/change/")
     assert boss.post(f"{HISTORY}{known.pk}/change/", {"holder": "me"}).status_code == 403
     assert boss.post(f"{HISTORY}{known.pk}/delete/", {"post": "yes"}).status_code == 403

@@ -71,9 +71,9 @@ def test_a_running_build_shows_its_progress(boss, started):
     assert re.search(r'<progress[^>]*max="8" value="2"', text)
     assert "http-equiv" in text
     assert "Build what changed" not in text
-    said = boss.get(f"{STATUS}progress/").json()
-    assert said["builds"] == [{"site": 1, "build": known.pk, "text": "products: 2 / 8", "done": 2, "known": 8}]
-    assert f'data-state="{said["state"]}"' in text
+    progress = boss.get(f"{STATUS}progress/").json()
+    assert progress["builds"] == [{"site": 1, "build": known.pk, "text": "products: 2 / 8", "done": 2, "known": 8}]
+    assert f'data-state="{progress["state"]}"' in text
     assert "A build is running." in page(boss, SECTION)
 
 
@@ -101,9 +101,9 @@ def test_three_problems_are_shown_with_their_remedies(boss, monkeypatch):
     monkeypatch.setattr(InMemoryStorage, "_open", fail)
     monkeypatch.setattr(InMemoryStorage, "exists", fail)
 
-    said = words(page(boss))
+    text = words(page(boss))
 
-    before_tables = said.partition("Sections of")[0]
+    before_tables = text.partition("Sections of")[0]
     assert "cannot be read: OSError: the disk is gone" in before_tables
     assert "Check STORAGES" in before_tables
     assert "example.com: rows" in before_tables
@@ -123,12 +123,12 @@ def test_the_page_says_that_there_are_no_problems(boss):
 def test_the_page_of_a_section_lists_its_pages(boss):
     build()
 
-    said = words(page(boss, SECTION))
+    text = words(page(boss, SECTION))
 
-    assert "URLs: 25, pages: 3" in said
-    assert "10 of 10" in said
-    assert "5 of 10" in said
-    assert "Rows are read as columns." in said
+    assert "URLs: 25, pages: 3" in text
+    assert "10 of 10" in text
+    assert "5 of 10" in text
+    assert "Rows are read as columns." in text
 
 
 def test_many_pages_are_shown_in_parts(boss, monkeypatch):
@@ -193,18 +193,18 @@ def test_a_page_whose_rows_changed_is_stale(boss):
     refresh(get_section("products", _site(1)), force=True)
 
     assert "1 page is stale" in page(boss)
-    said = words(page(boss, SECTION)).partition("Built")[2]
-    assert (said.count("stale"), said.count("current")) == (1, 2)
+    text = words(page(boss, SECTION)).partition("Built")[2]
+    assert (text.count("stale"), text.count("current")) == (1, 2)
 
 
 def test_the_page_opens_without_an_origin_or_a_class(boss, settings):
     settings.SITEMAPS_PLUS = {"ORIGIN": "nonsense"}
     unregister_all()
 
-    said = words(page(boss))
+    text = words(page(boss))
 
-    assert "Correct the site or the setting ORIGIN." in said
-    assert "No sitemap is registered." in said
+    assert "Correct the site or the setting ORIGIN." in text
+    assert "No sitemap is registered." in text
 
 
 def test_texts_of_the_project_are_escaped(boss):

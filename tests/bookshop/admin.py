@@ -1,4 +1,4 @@
-"""The events alone: a row of the others leads nowhere."""
+"""Only events are registered: rows of the other models have no link."""
 
 from django.contrib import admin
 

@@ -1,4 +1,4 @@
-"""What a careful project puts before every answer."""
+"""The strict policy of a careful project."""
 
 from collections.abc import Callable
 

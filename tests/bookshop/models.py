@@ -1,4 +1,4 @@
-"""What the bookshop has pages for."""
+"""Books, authors and readings."""
 
 from django.db import models
 
@@ -21,8 +21,8 @@ class Book(_Row):
 
 
 class Author(_Row):
-    """Who wrote one."""
+    """An author."""
 
 
 class Event(_Row):
-    """A reading; some are elsewhere, and have the address of another host."""
+    """A reading; some are elsewhere and have a URL on another host."""

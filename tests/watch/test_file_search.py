@@ -33,7 +33,7 @@ CORRUPT = {
     "empty": b"",
     "no gzip": b"no gzip",
     "a part": gzip.compress(b"<urlset>" * 1000)[:40],
-    "more behind it": gzip.compress(b"x") + b"y",
+    "trailing data": gzip.compress(b"x") + b"y",
 }
 
 

@@ -1,6 +1,6 @@
 "use strict";
-// Shows how far a build is, and loads the page anew when one begins or ends. Without it a page with a build that
-// runs loads itself anew.
+// Shows the progress of builds, and reloads the page when one begins or ends. Without JavaScript, a page with a running
+// build reloads itself.
 (() => {
   const root = document.getElementById("sitemaps-live");
   if (!root || !root.dataset.progress) {
@@ -11,12 +11,12 @@
   let rounds = 0;
 
   function show(build) {
-    const place = root.querySelector(`[data-build="${build.build}"]`);
-    if (!place) {
+    const element = root.querySelector(`[data-build="${build.build}"]`);
+    if (!element) {
       return;
     }
-    place.querySelector("[data-text]").textContent = build.text;
-    const bar = place.querySelector("[data-bar]");
+    element.querySelector("[data-text]").textContent = build.text;
+    const bar = element.querySelector("[data-bar]");
     if (build.known) {
       bar.max = build.known;
       bar.value = build.done;
@@ -28,32 +28,32 @@
     return field instanceof HTMLInputElement && field.value !== "";
   }
 
-  async function look() {
+  async function update() {
     if (!document.hidden) {
       try {
-        const answer = await fetch(root.dataset.progress, { headers: { Accept: "application/json" } });
-        // Who is logged out meanwhile gets the page for logging in.
-        if (!answer.ok || answer.redirected) {
+        const response = await fetch(root.dataset.progress, { headers: { Accept: "application/json" } });
+        // A user who was logged out is redirected to the login page.
+        if (!response.ok || response.redirected) {
           return;
         }
-        const known = await answer.json();
+        const known = await response.json();
         if (known.state !== root.dataset.state && !isTyping()) {
           location.reload();
           return;
         }
         known.builds.forEach(show);
         rounds += 1;
-        // A build that was asked for and does not begin: the page knows when that is too long.
+        // A requested build has not begun: the reloaded page says so when it takes too long.
         if (root.dataset.live === "yes" && known.builds.length === 0 && rounds % 10 === 0 && !isTyping()) {
           location.reload();
           return;
         }
       } catch {
-        // The server is away for a moment; it is asked again.
+        // The server cannot be reached; the next round tries again.
       }
     }
-    setTimeout(look, pause);
+    setTimeout(update, pause);
   }
 
-  setTimeout(look, pause);
+  setTimeout(update, pause);
 })();

@@ -1,6 +1,6 @@
-"""A browser, the bookshop behind a live server, and users of its admin.
+"""A browser, a live server with the bookshop, and users of its admin.
 
-These tests run with the settings of the bookshop alone; [testenv:browser] in tox.ini has the command.
+These tests need the settings of the bookshop; [testenv:browser] in tox.ini has the command.
 """
 
 import os
@@ -29,7 +29,7 @@ STATUS = "/admin/sitemaps_plus/sitemappage/"
 WIDE = {"width": 1280, "height": 800}
 
 if IS_ASKED_FOR:
-    # Playwright keeps an event loop in the thread of the tests, which waits while they ask the database.
+    # Playwright keeps an event loop in the thread of the tests, which waits during their queries.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
 
 
@@ -48,12 +48,12 @@ def browser_type_launch_args():
 
 @pytest.fixture(scope="session")
 def base_url():
-    """Stand before that of pytest-base-url, of which pytest warns."""
+    """Replace the fixture of pytest-base-url, about which pytest warns."""
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(tmp_path_factory):
-    """Put the database into a file, which builds in other processes find by its address."""
+    """Put the database into a file, which builds in other processes find by its path."""
     file = tmp_path_factory.mktemp("bookshop") / "database.sqlite3"
     connection.settings_dict["TEST"]["NAME"] = str(file)
     os.environ["DATABASE_URL"] = f"sqlite:///{file}"
@@ -61,7 +61,7 @@ def django_db_modify_db_settings(tmp_path_factory):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch, settings):
-    """Where the built files of a test go: those of this process, and those of builds that it starts."""
+    """The folder for the built files of this process and of the builds that it starts."""
     monkeypatch.setenv("BOOKSHOP_FOLDER", str(tmp_path))
     files = {**settings.STORAGES["sitemaps"], "OPTIONS": {"location": str(tmp_path / "sitemaps")}}
     settings.STORAGES = {**settings.STORAGES, "sitemaps": files}
@@ -70,7 +70,7 @@ def folder(tmp_path, monkeypatch, settings):
 
 @pytest.fixture
 def shop(transactional_db, folder):
-    """A shop with books, authors and readings, of which nothing was built."""
+    """A shop with books, authors and readings, not built yet."""
     from bookshop.models import Author, Book, Event
 
     cache.clear()
@@ -86,19 +86,19 @@ def shop(transactional_db, folder):
 
 @pytest.fixture
 def built(shop):
-    """The same, built."""
+    """The same shop, built."""
     build()
     return shop
 
 
 @pytest.fixture
 def boss(transactional_db):
-    return User.objects.create_superuser("ada", password="letmein")  # noqa: S106 - of one test
+    return User.objects.create_superuser("ada", password="letmein")  # noqa: S106 - only for these tests
 
 
 @pytest.fixture
 def reader(transactional_db):
-    """Who may see, and not build."""
+    """A user who may view the status but not build."""
     made = User.objects.create_user("bob", is_staff=True)
     made.user_permissions.add(Permission.objects.get(codename="view_sitemappage"))
     return made
@@ -119,8 +119,10 @@ def opened(new_context, live_server):
             name = django_settings.SESSION_COOKIE_NAME
             context.add_cookies([{"name": name, "value": value, "url": live_server.url}])
         page = context.new_page()
-        # What the policy forbids is told here, too.
-        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        # Violations of the policy are reported here, too.
+        page.on(
+            "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(path)
         return page
@@ -131,7 +133,7 @@ def opened(new_context, live_server):
 
 @pytest.fixture(scope="session")
 def axe(tmp_path_factory):
-    """The program of axe-core that looks for barriers, from npm."""
+    """The program of axe-core that finds accessibility problems, from npm."""
     folder = tmp_path_factory.mktemp("axe")
     command = [_need(NPM, "npm"), "pack", "--silent", "axe-core@4"]
     packed = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
@@ -145,8 +147,8 @@ def axe(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def screenshots(tmp_path_factory):
-    """Where pictures for the documentation go: SCREENSHOTS names the folder."""
+    """The folder for pictures for the documentation; SCREENSHOTS names it."""
     given = os.environ.get("SCREENSHOTS")
-    place = Path(given) if given else tmp_path_factory.mktemp("screenshots")
-    place.mkdir(parents=True, exist_ok=True)
-    return place
+    folder = Path(given) if given else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,4 +1,4 @@
-"""The status page in the admin, as somebody with a browser reads and uses it."""
+"""The status page in the admin, as a person with a browser uses it."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ from bookshop.models import Author, Book, Event
 from sitemaps_plus.build import build
 from sitemaps_plus.models import Build, SitemapPage
 
-# A process that builds takes seconds to begin where the machine is busy.
+# On a busy machine a build process takes seconds to begin.
 expect.set_options(timeout=30_000)
 
 STATUS = "/admin/sitemaps_plus/sitemappage/"
@@ -38,7 +38,7 @@ def problems(page):
 
 
 def mark(page):
-    """Leave something in the document that one loaded anew does not have."""
+    """Mark the document, so that a reload can be noticed."""
     page.evaluate("document.documentElement.dataset.mark = 'here'")
 
 
@@ -56,17 +56,17 @@ def reach(page, control):
 
 
 def outline(element):
-    """Return the style of what shows where the focus is."""
+    """Return the style of the focus indicator."""
     return element.evaluate("element => getComputedStyle(element).outlineStyle")
 
 
 def overflow(page):
-    """Return by how many pixels the page is wider than its window."""
+    """Return how many pixels the page is wider than its window."""
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
 def move_away(*numbers, host="https://tickets.example"):
-    """Give events an address that a sitemap of the shop cannot have."""
+    """Give events a URL that a sitemap of the shop cannot list."""
     for number in numbers:
         moved = {"path": f"{host}/readings/{number}/", "changed_at": timezone.now()}
         Event.objects.filter(name=f"Event {number}").update(**moved)
@@ -108,7 +108,7 @@ def test_log_in_build_and_watch_it_finish(shop, boss, opened):
     expect(page.get_by_role("row").filter(has_text="ada (admin)")).to_contain_text("done")
 
 
-def test_a_build_from_elsewhere_is_followed_without_loading_the_page_anew(built, boss, opened):
+def test_a_build_from_elsewhere_is_shown_without_a_reload(built, boss, opened):
     elsewhere = running(started_by="cron")
     page = opened(boss)
     bar = page.get_by_role("progressbar")
@@ -126,7 +126,7 @@ def test_a_build_from_elsewhere_is_followed_without_loading_the_page_anew(built,
     assert not is_marked(page)
 
 
-def test_three_things_that_are_broken_are_seen_within_one_look(built, boss, opened):
+def test_three_problems_are_seen_at_a_glance(built, boss, opened):
     move_away(1)
     Author.objects.update(is_listed=False)
     build()
@@ -145,12 +145,12 @@ def test_three_things_that_are_broken_are_seen_within_one_look(built, boss, open
     expect(row).to_contain_text("tickets.example")
     expect(row).to_contain_text("Correct the rows")
     expect(problems(page)).to_have_count(3)
-    # From the row that is wrong to where it is corrected.
+    # A row that is left out links to the form that corrects it.
     page.get_by_role("region", name="Rows left out").get_by_role("rowheader").get_by_role("link").click()
     expect(page.get_by_label("Path:")).to_have_value("https://tickets.example/readings/1/")
 
 
-def test_a_build_that_cannot_write_says_so_where_it_was_started(shop, boss, opened):
+def test_a_build_that_cannot_write_shows_its_error(shop, boss, opened):
     (shop / "sitemaps").write_text("A file where a folder should be.")
     page = opened(boss)
 
@@ -160,7 +160,7 @@ def test_a_build_that_cannot_write_says_so_where_it_was_started(shop, boss, open
     expect(problems(page).first).to_be_in_viewport(ratio=1)
 
 
-def test_a_section_leads_to_its_pages_and_back(built, boss, opened):
+def test_a_section_links_to_its_pages_and_back(built, boss, opened):
     page = opened(boss)
 
     row_of(page, "books").get_by_role("link", name="books", exact=True).click()
@@ -176,7 +176,7 @@ def test_a_section_leads_to_its_pages_and_back(built, boss, opened):
     expect(row_of(page, "books")).to_be_visible()
 
 
-def test_a_url_is_found_and_leads_to_its_page_and_its_entry(built, boss, opened):
+def test_a_url_is_found_and_links_to_its_page_and_its_entry(built, boss, opened):
     path = Book.objects.order_by("pk")[700].path
     page = opened(boss)
 
@@ -204,9 +204,9 @@ def test_one_section_is_built_from_its_page(shop, boss, opened):
     assert not list((shop / "sitemaps").rglob("sitemap-authors-*"))
 
 
-def test_a_build_is_started_with_the_keyboard_alone(built, boss, opened):
+def test_a_build_is_started_with_only_the_keyboard(built, boss, opened):
     page = opened(boss)
-    # A table that is wider than the window is scrolled with the keyboard, too.
+    # The keyboard also scrolls a table that is wider than the window.
     table = page.get_by_role("region", name="Sections of books.example")
     reach(page, table)
     assert outline(table) != "none"
@@ -230,14 +230,14 @@ def test_a_narrow_window_is_scrolled_in_one_direction_only(built, boss, opened, 
 
     for address in (*ADDRESSES.values(), f"{STATUS}0/events/", f"{STATUS}0/events/1/"):
         page.goto(address)
-        # The tables of Django's own lists do as they like.
+        # Django's own lists may be wider.
         if address != HISTORY:
             assert overflow(page) == 0, address
         assert page.evaluate("document.dir || document.documentElement.dir") == ("ltr" if locale == "en" else "rtl")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_there_are_no_barriers(built, boss, opened, axe, scheme):
+def test_there_are_no_accessibility_problems(built, boss, opened, axe, scheme):
     move_away(1, 2, 3)
     Author.objects.update(is_listed=False)
     build()
@@ -274,12 +274,12 @@ def test_it_works_without_javascript(shop, boss, opened):
     expect(page.get_by_text("A build of books.example was started.")).to_be_visible()
     expect(page.get_by_text(re.compile("A build is (running|is starting)."))).to_be_visible()
     (shop / "closed").unlink()
-    # The page loads itself anew every five seconds.
+    # The page reloads itself every five seconds.
     expect(row_of(page, "books")).to_contain_text("1,862")
     expect(page.get_by_role("button", name="Build what changed")).to_be_visible(timeout=20_000)
 
 
-def test_who_may_only_see_has_nothing_to_press(built, reader, opened):
+def test_a_user_who_may_only_view_has_no_buttons(built, reader, opened):
     page = opened(reader)
     buttons = page.get_by_role("button", name=re.compile("^Build"))
 
@@ -301,7 +301,7 @@ PICTURES = {
 @pytest.mark.django_db(transaction=True, reset_sequences=True)
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_for_the_documentation(built, boss, opened, screenshots, name):
-    """CONTRIBUTING.md says how to keep them."""
+    """Take the pictures of the documentation; CONTRIBUTING.md says how."""
     Author.objects.update(is_listed=False)
     move_away(17)
     build()
@@ -319,7 +319,7 @@ def test_pictures_for_the_documentation(built, boss, opened, screenshots, name):
 
 
 def _a_month_of_builds():
-    """Put thirty nights, in which the shop grew, before the build that there is."""
+    """Add thirty nightly builds, during which the shop grew, before the existing one."""
     last = Build.objects.latest("pk")
     Build.objects.all().delete()
     for ago in range(30, -1, -1):

@@ -1,4 +1,4 @@
-"""What this project aims at, as ratios of two tasks of one run, and what was measured."""
+"""The targets of this project, as ratios of two tasks of one run, and the measured ratios."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from dataclasses import dataclass
 from tasks import TASKS
 
 Figures = Mapping[str, Mapping[str, float]]
-"""What each task cost, by name."""
+"""The cost of each task, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One aim: so many times less CPU than another task, or at most so many times its CPU."""
+    """A target: so many times less CPU than another task, or at most so many times its CPU."""
 
     task: str
     against: str
     times_less: float | None = None
     times_more: float | None = None
     rows: tuple[int, ...] = (1_000_000,)
-    """The sizes that the aim is set for; the ratio is shown for all."""
+    """The sizes that the target is for; the ratio is shown for all sizes."""
 
     def measure(self, found: Figures) -> float:
-        """Return the ratio as the aim has it."""
+        """Return the ratio in the direction of the target."""
         ratio = cpu(found[self.against]) / cpu(found[self.task])
         return 1 / ratio if self.times_more else ratio
 
     def is_met(self, ratio: float) -> bool:
-        """Return whether `ratio` is as good as that."""
+        """Return whether `ratio` meets the target."""
         return ratio <= self.times_more if self.times_more else ratio >= (self.times_less or 0)
 
     def __str__(self) -> str:
-        """Return the aim in words."""
+        """Return the target in words."""
         return f"at most {self.times_more:g} times" if self.times_more else f"{self.times_less:g} times less"
 
 
@@ -64,12 +64,12 @@ OTHER_RATIOS = [
     ("index, first plan", "index, contrib"),
     ("build, zlib", "floor, zlib"),
 ]
-"""Of interest, without an aim: the first against the second."""
+"""Other ratios of interest: the first task against the second."""
 OTHER_TIMES = [
     ("build, contrib class, fast, 2 workers", "build, contrib class, fast"),
     ("build, fast, 2 workers", "build, fast"),
 ]
-"""Of interest by the clock: what a second process gains."""
+"""Ratios of wall time: the gain from a second process."""
 
 
 def cpu(costs: Mapping[str, float]) -> float:
@@ -78,7 +78,7 @@ def cpu(costs: Mapping[str, float]) -> float:
 
 
 def bar_lines(rows: int, found: Figures) -> Iterator[tuple[str, str, str, str]]:
-    """Yield work, bar, what was measured and whether that meets the aim, for what was measured with `rows` rows."""
+    """Yield task, target, measured ratio and whether it meets the target, for tasks measured with `rows` rows."""
     for bar in BARS:
         if rows in bar.rows and bar.task in found and bar.against in found:
             ratio = bar.measure(found)
@@ -91,7 +91,7 @@ def bar_lines(rows: int, found: Figures) -> Iterator[tuple[str, str, str, str]]:
 
 
 def other_lines(rows: int, found: Figures) -> Iterator[tuple[str, str]]:
-    """Yield the ratios that are shown without an aim, for example because the size is another."""
+    """Yield ratios without a target, for example because the target is for another size."""
     aimed = {(bar.task, bar.against) for bar in BARS if rows in bar.rows}
     others = [(bar.task, bar.against) for bar in BARS]
     for task, against in dict.fromkeys([*others, *OTHER_RATIOS]):

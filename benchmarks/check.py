@@ -1,4 +1,4 @@
-"""Print what the first page of each kind lists on one side, as digests: all sides must list the same."""
+"""Print digests of the first page of each kind in one project: they must be equal in all projects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PATHS = {
 
 
 def main(side: str) -> None:
-    """Print the digests of a side by what they are of."""
+    """Print the digests of a project by name."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
     os.environ["BENCH_SIDE"] = {"lxml": "contrib"}.get(side, side)
     import django
@@ -56,12 +56,12 @@ def icv_file() -> bytes:
 
 
 def unpacked(data: bytes) -> bytes:
-    """Return what a crawler reads."""
+    """Return the document as a crawler reads it."""
     return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
 
 
 def digest(document: bytes) -> str:
-    """Return a digest of addresses, days and links; Django writes no time of day, and languages in small letters."""
+    """Return a digest of URLs, dates and links; Django writes no time of day, and languages in lower case."""
     listed = [
         [(element.tag, *texts(element)) for element in url]
         for url in ET.fromstring(document)  # noqa: S314 - made here
@@ -70,7 +70,7 @@ def digest(document: bytes) -> str:
 
 
 def texts(element: ET.Element) -> tuple[str, ...]:
-    """Return what an element says."""
+    """Return the text of an element."""
     if element.tag.endswith("}link"):
         return element.attrib["hreflang"].lower(), element.attrib["href"]
     text = element.text or ""

@@ -1,4 +1,4 @@
-"""Make the data of one size in one database, once, and the plans of all sections anew."""
+"""Create the data of one size in one database if it is missing, and plan all sections again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TAILS = {7: "-größe-œuvre-東京", 31: "-" + "very-long-name-" * 9 + "end", 6
 
 
 def main() -> None:
-    """Make tables and rows where they are missing."""
+    """Create missing tables and rows."""
     import django
 
     from settings import SIDE
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def make_database() -> None:
-    """Make the folder of the files, and the database where that is not a file."""
+    """Create the folder for files, and the database on a server."""
     from django.conf import settings
     from django.db import connection
 
@@ -49,14 +49,14 @@ def make_database() -> None:
 
 
 def make_tables() -> None:
-    """Make what the apps of this side need."""
+    """Run the migrations of this project."""
     from django.core.management import call_command
 
     call_command("migrate", run_syncdb=True, verbosity=0)
 
 
 def make_rows() -> None:
-    """Make the products, all or none."""
+    """Create the products, all or none."""
     from django.conf import settings
     from django.db import connection, transaction
 
@@ -72,7 +72,7 @@ def make_rows() -> None:
             Product.objects.bulk_create(map(product, range(first, last)))
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            # What the server does by itself after a while: not in the middle of a measurement.
+            # The server would do this by itself after a while, perhaps in the middle of a measurement.
             cursor.execute("VACUUM ANALYZE")
 
 
@@ -89,7 +89,7 @@ def product(number: int):
 
 
 def make_plans() -> None:
-    """Cut every section into pages, as the first crawler makes it do."""
+    """Divide every section into pages, as the first request would."""
     from sitemaps_plus.plan.planner import refresh
     from sitemaps_plus.plan.sections import get_sections
     from sitemaps_plus.plan.sites import get_sites

@@ -1,4 +1,4 @@
-"""Run one task in this process and print what it cost as JSON: ``python benchmarks/measure.py "page 1"``.
+"""Run one task in this process and print its cost as JSON: ``python benchmarks/measure.py "page 1"``.
 
 Figures of memory and of the database's server process are read from ``/proc``.
 """
@@ -20,7 +20,7 @@ from tasks import TASKS, Task  # noqa: E402 - found only now
 
 
 def main(name: str) -> None:
-    """Set up the project of the task's side, and measure."""
+    """Set up the project of the task and measure it."""
     task = TASKS[name]
     os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
     os.environ["BENCH_SIDE"] = task.side
@@ -34,7 +34,7 @@ def main(name: str) -> None:
 
 
 def measure(task: Task) -> dict[str, float]:
-    """Return seconds of CPU here and in the database, seconds on the clock, MB, queries and bytes."""
+    """Return CPU seconds here and in the database, wall seconds, MB, queries and bytes."""
     from django.db import connection
 
     task.warm()
@@ -62,7 +62,7 @@ def measure(task: Task) -> dict[str, float]:
 
 
 class _Counter:
-    """Count queries; Django's own capture keeps their texts, which costs more than some of the work."""
+    """Count queries; Django's own capture keeps their SQL, which costs more than some tasks."""
 
     count = 0
 
@@ -72,7 +72,7 @@ class _Counter:
 
 
 def _server_process(connection) -> int | None:
-    """Return the process that works for a connection to PostgreSQL on this machine; SQLite has none."""
+    """Return the server process of a connection to PostgreSQL on this machine; SQLite has none."""
     if connection.vendor != "postgresql":
         return None
     connection.ensure_connection()
@@ -84,13 +84,13 @@ def _cpu_of(process: int | None) -> float:
 
 
 def _cpu() -> float:
-    """Return the seconds of this process and of those that it has started and waited for."""
+    """Return the CPU seconds of this process and of ended child processes."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def _forget_peak() -> None:
-    # Sets VmHWM back to what is held now (proc(5), clear_refs).
+    # Resets VmHWM to the current memory (proc(5), clear_refs).
     Path("/proc/self/clear_refs").write_text("5")
 
 

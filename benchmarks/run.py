@@ -1,4 +1,4 @@
-"""Measure sitemaps_plus beside django.contrib.sitemaps, its peers and the floor: ``python benchmarks/run.py``.
+"""Measure sitemaps_plus, django.contrib.sitemaps, other packages and the floor: ``python benchmarks/run.py``.
 
 Every measurement is a process of its own; the tasks of one run follow each other, then comes the next run, so that
 all of them meet the same weather. Shown are medians, as Markdown.
@@ -29,21 +29,21 @@ POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 PACKAGES = ("Django", "isal", "psycopg", "django-icv-sitemaps", "django-sitemaps")
 
 COMPARED = 100_000
-"""Rows up to which the sides are compared, before anything is measured."""
+"""Largest number of rows for which the output of all projects is compared first."""
 
 Run = dict[str, float]
 
 
 class Failed(Exception):
-    """A process ended with an error; the text is the last line that it wrote."""
+    """A process ended with an error; the message is the last line of its output."""
 
 
 class Differs(Exception):
-    """Two sides do not list the same: what they cost cannot be compared."""
+    """Two projects do not list the same URLs, so their costs cannot be compared."""
 
 
 def main() -> None:
-    """Make the data, measure, and print tables."""
+    """Create the data, measure, and print tables."""
     options = parse()
     left_out: dict[str, str] = {}
     memory: dict[str, dict[int, Figures]] = defaultdict(dict)
@@ -102,18 +102,18 @@ def answers(url: str) -> bool:
 
 
 def is_for(task: Task, rows: int, left_out: dict[str, str]) -> bool:
-    """Return whether a task is run with so many rows, and its package is there."""
+    """Return whether a task is run with so many rows and its package is installed."""
     return task.peer not in left_out and task.rows[0] <= rows <= task.rows[1]
 
 
 def load(environment: dict[str, str], left_out: dict[str, str]) -> None:
-    """Make tables and rows; a peer whose tables cannot be made is left out."""
+    """Create tables and rows; leave out a package whose tables cannot be created."""
     call(["load.py"], {**environment, "BENCH_SIDE": "plus"})
     attempt("django-icv-sitemaps", left_out, partial(call, ["load.py"], {**environment, "BENCH_SIDE": "icv"}))
 
 
 def compare(environment: dict[str, str], left_out: dict[str, str]) -> None:
-    """Make sure that the first pages of all sides list the same; raise Differs otherwise."""
+    """Raise Differs unless the first pages of all projects list the same."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
 
     def look(side: str) -> None:
@@ -133,7 +133,7 @@ def compare(environment: dict[str, str], left_out: dict[str, str]) -> None:
 def measure(
     names: Sequence[str], runs: int, environment: dict[str, str], left_out: dict[str, str]
 ) -> dict[str, list[Run]]:
-    """Return what each run of each task cost."""
+    """Return the cost of each run of each task."""
     found: dict[str, list[Run]] = defaultdict(list)
 
     def once(name: str) -> None:
@@ -150,7 +150,7 @@ def measure(
 
 
 def attempt(peer: str, left_out: dict[str, str], work: Callable[[], object]) -> None:
-    """Do the work of a peer, once it has failed no more."""
+    """Run a task of another package; once it has failed, do not run it again."""
     if peer in left_out:
         return
     try:
@@ -172,7 +172,7 @@ def call(arguments: Sequence[str], environment: dict[str, str]) -> str:
 
 
 def medians(found: dict[str, list[Run]]) -> dict[str, Run]:
-    """Return the middle of each figure of each task."""
+    """Return the median of each figure of each task."""
     return {name: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for name, runs in found.items()}
 
 
@@ -186,7 +186,7 @@ def report(rows: int, database: str, found: dict[str, Run]) -> None:
 
 
 def report_memory(database: str, sizes: Mapping[int, Figures]) -> None:
-    """Print how the memory of this project grows with the table, where more than one size was measured."""
+    """Print how memory grows with the table, if more than one size was measured."""
     if len(sizes) > 1:
         print(f"## Memory above start, MB, {database}\n")
         table(("work", *(f"{rows:,} rows" for rows in sizes)), memory_lines(sizes), numbers=len(sizes))
@@ -228,7 +228,7 @@ def processor() -> str:
 
 
 def versions() -> Iterator[str]:
-    """Yield the packages that take part."""
+    """Yield the versions of the packages."""
     for name in PACKAGES:
         try:
             yield f"{name} {version(name)}"
@@ -237,7 +237,7 @@ def versions() -> Iterator[str]:
 
 
 def say(text: str) -> None:
-    """Tell how far it is, apart from the tables."""
+    """Print progress to standard error, apart from the tables."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Measure what an answer costs, without a server and behind gunicorn: ``python benchmarks/serving.py``.
+"""Measure the cost of one response, without a server and behind gunicorn: ``python benchmarks/serving.py``.
 
 Requests go to this machine alone, and their number is bounded. Shown are medians of rounds in which every answer has
 its turn, as Markdown.
@@ -31,32 +31,32 @@ ROWS = 50_000
 WORKERS, THREADS = 2, 4
 CACHES = ("locmem", "redis")
 TURN = 0.15
-"""Seconds of CPU of one turn without a server, as far as at least one request and at most `MOST` make them."""
+"""CPU seconds of one round without a server, with at least one request and at most `MOST`."""
 MOST = 300
 LOAD = 2.0
-"""Seconds of CPU of one turn behind gunicorn, as far as `FEWEST_SENT` to `MOST_SENT` requests make them."""
+"""CPU seconds of one round behind gunicorn, with `FEWEST_SENT` to `MOST_SENT` requests."""
 FEWEST_SENT, MOST_SENT = 8, 2000
 BLANK = "empty view"
 ASKING = "empty view that asks the cache"
 AIMS = {"page": 3.0, "page, 304": 2.0}
-"""How many times the CPU of an empty view an answer may take."""
+"""The CPU that a response may take, as a multiple of an empty view."""
 
 Costs = dict[tuple[str, str], float]
-"""Seconds of CPU of one request, by answer and cache."""
+"""CPU seconds of one request, by response and cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What requests through gunicorn gave."""
+    """The results of requests through gunicorn."""
 
     requests: int
     wall: float
     cpu: float
-    """Of all of its processes."""
+    """CPU of all gunicorn processes."""
 
 
 def main() -> None:
-    """Make the data, measure, and print tables."""
+    """Create the data, measure, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7, help="How often each answer is measured without a server.")
     parser.add_argument("--no-gunicorn", action="store_true", help="Measure without a server alone.")
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def what_keeps_redis() -> str:
-    """Return why Redis cannot be measured, nothing where it answers."""
+    """Return why Redis cannot be measured; an empty text if it answers."""
     from django.core.cache import caches
 
     import serving_app  # noqa: F401 - sets Django up
@@ -94,7 +94,7 @@ def what_keeps_redis() -> str:
 
 
 def forget(prefix: str) -> None:
-    """Take what this run has kept out of Redis."""
+    """Remove the keys of this run from Redis."""
     import redis
     from django.conf import settings
 
@@ -107,7 +107,7 @@ def forget(prefix: str) -> None:
 
 
 def measure(names: list[str], rounds: int) -> tuple[dict[str, int], Costs]:
-    """Return the bytes of each answer, and what it costs with each cache."""
+    """Return the bytes of each response, and its cost with each cache."""
     from serving_app import ask, cases, keep_in
 
     turns: dict[tuple[str, str], Callable[[], float]] = {}
@@ -130,7 +130,7 @@ def measure(names: list[str], rounds: int) -> tuple[dict[str, int], Costs]:
 
 
 def once(ask: Callable[[Any], object], request: Any, many: int = 1) -> float:
-    """Return the CPU of one of so many requests."""
+    """Return the CPU of one request, as the mean of so many."""
     began = time.process_time()
     for _ in range(many):
         ask(request)
@@ -138,18 +138,18 @@ def once(ask: Callable[[Any], object], request: Any, many: int = 1) -> float:
 
 
 def requests_for(seconds: float, cost: float, fewest: int, most: int) -> int:
-    """Return how many requests take so long."""
+    """Return how many requests take so much CPU."""
     return max(fewest, min(most, int(seconds / cost)))
 
 
 def check(what: str, status: int) -> None:
-    """Raise where an answer is not the one that was to be measured."""
+    """Raise if a response is not the expected one."""
     if status != (304 if "304" in what else 200):
         raise RuntimeError(f"{what}: {status}")
 
 
 def report(sizes: Mapping[str, int], costs: Costs) -> None:
-    """Print what each answer costs, and whether the aims are met."""
+    """Print the cost of each response, and whether the targets are met."""
     print(f"## One request for a page of {ROWS:,} URLs, without a server\n")
     head = ("answer", "cache", "bytes", "CPU ms", "of an empty view")
     lines = (
@@ -163,12 +163,12 @@ def report(sizes: Mapping[str, int], costs: Costs) -> None:
 
 
 def cache_of(what: str, name: str) -> str:
-    """Return the cache that an answer comes from, if any."""
+    """Return the cache that a response comes from, if any."""
     return "" if what in (BLANK, "contrib, no cache") else name
 
 
 def aim_lines(costs: Costs) -> Iterator[tuple[str, ...]]:
-    """Yield the lines of the aims."""
+    """Yield the lines of the table of targets."""
     for name in CACHES:
         for what, most in AIMS.items():
             if (what, name) in costs:
@@ -180,7 +180,7 @@ def aim_lines(costs: Costs) -> Iterator[tuple[str, ...]]:
 
 
 def behind_gunicorn(name: str, costs: Costs) -> dict[str, Loaded]:
-    """Return what each answer takes with one cache."""
+    """Return the cost of each response with one cache."""
     from serving_app import as_bytes, cases, keep_in
 
     keep_in(name)
@@ -223,7 +223,7 @@ def gunicorn(name: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
 
 
 def wait_for_workers(process: subprocess.Popen[bytes]) -> None:
-    """Return when all workers have made what they keep, and have nothing to do."""
+    """Wait until all workers have filled their caches and are idle."""
     deadline, last = time.monotonic() + 120, -1.0
     while time.monotonic() < deadline:
         if process.poll() is not None:
@@ -237,7 +237,7 @@ def wait_for_workers(process: subprocess.Popen[bytes]) -> None:
 
 
 def fetch(port: int, request: bytes) -> int:
-    """Return the status of an answer, when all of it is there."""
+    """Return the status of a response after reading all of it."""
     with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
         connection.sendall(request)
         first = connection.recv(65_536)
@@ -253,17 +253,17 @@ def family(pid: int) -> list[int]:
 
 
 def cpu_of(pid: int) -> float:
-    """Return the seconds of CPU that a process and its children have taken."""
+    """Return the CPU seconds of a process and its children."""
     ticks = 0
     for one in family(pid):
-        # The name stands in brackets and may hold anything; user and system time are the 14th and 15th value.
+        # The name is in brackets and may contain anything; user and system time are values 14 and 15.
         values = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
         ticks += int(values[11]) + int(values[12])
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def report_load(found: Mapping[str, Mapping[str, Loaded]]) -> None:
-    """Print what gunicorn did."""
+    """Print the results of gunicorn."""
     print(f"## The same behind gunicorn, {WORKERS} workers of {THREADS} threads, {WORKERS * THREADS} clients\n")
     head = ("answer", "cache", "requests", "requests a second", "CPU ms a request", "of an empty view")
     lines = []

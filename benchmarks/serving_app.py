@@ -1,4 +1,4 @@
-"""Call the project of ``serving_settings.py`` as a server does, and make all that it keeps before it is measured."""
+"""Call the project of ``serving_settings.py`` as a server does, after filling its caches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back."""
+    """The response to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,7 +41,7 @@ class Answer:
 
 
 def environ_of(request: Request) -> dict[str, Any]:
-    """Return what a WSGI server makes of a request."""
+    """Return the WSGI environ of a request."""
     more = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in sent(request).items()}
     return {
         "REQUEST_METHOD": request.method,
@@ -70,7 +70,7 @@ def sent(request: Request) -> dict[str, str]:
 
 
 def ask(request: Request) -> Answer:
-    """Ask the application, without a server, and take all that it sends."""
+    """Call the application without a server and read the whole response."""
     told: list[Any] = []
     chunks = application(environ_of(request), lambda status, headers: told.extend((status, headers)))
     try:
@@ -81,25 +81,25 @@ def ask(request: Request) -> Answer:
 
 
 def as_bytes(request: Request) -> bytes:
-    """Return a request as it goes to a server, which closes the connection behind its answer."""
+    """Return the bytes of a request after whose response the server closes the connection."""
     lines = [f"{request.method} {request.path} HTTP/1.1", "Connection: close"]
     lines += [f"{name}: {value}" for name, value in sent(request).items()]
     return "".join(f"{line}\r\n" for line in [*lines, ""]).encode()
 
 
 def keep_in(alias: str) -> None:
-    """Let this project keep its pages in a cache from now on."""
+    """Use a cache for the pages of this project from now on."""
     settings.SITEMAPS_PLUS = {**settings.SITEMAPS_PLUS, "CACHE": alias}
 
 
 def warm() -> WSGIHandler:
-    """Return the application, when all that it keeps is made."""
+    """Return the application with filled caches."""
     cases()
     return application
 
 
 def cases(*, with_contrib: bool = True) -> dict[str, Request]:
-    """Return the requests that are measured, by what the tables call them; all that is kept is made by then."""
+    """Return the requests to measure, by their names in the tables; fill the caches first."""
     tag = ask(Request(path=PAGE)).headers["ETag"]
     ask(Request(path="/sitemap.xml"))
     found = {

@@ -1,10 +1,10 @@
-"""The project whose answers are measured: that of ``startproject``, with both packages beside each other."""
+"""The project whose responses are measured: that of ``startproject``, with both packages installed."""
 
 from settings import *  # noqa: F403
 from settings import HOST, env
 
 ALIAS = env.str("BENCH_CACHE", default="locmem")
-"""The cache that keeps the pages of this project: ``locmem redis``."""
+"""The cache for the pages of this project: ``locmem`` or ``redis``."""
 REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
 
 INSTALLED_APPS = [
@@ -37,10 +37,10 @@ CACHES = {
     "redis": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
-        # Of one run: what an earlier one kept is none of this one's.
+        # Different in each run, so that no run uses keys of an earlier one.
         "KEY_PREFIX": env.str("BENCH_PREFIX", default="sitemaps-bench"),
     },
 }
 
-# What is kept holds: what a check costs is measured by run.py.
+# Cached pages are never checked: run.py measures the cost of a check.
 SITEMAPS_PLUS = {"ORIGIN": f"https://{HOST}", "CHECK_EVERY": 86_400, "CACHE": ALIAS}

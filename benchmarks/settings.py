@@ -1,4 +1,4 @@
-"""The project that each side is measured in: the same shop, with one of the packages installed."""
+"""The project for each measurement: the same shop, with one of the packages installed."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import environ
 
 env = environ.Env()
 SIDE = env.str("BENCH_SIDE", default="plus")
-"""Whose project this is: ``plus contrib icv``. Each is as if the others were not there."""
+"""The package of this project: ``plus``, ``contrib`` or ``icv``; the others are not installed in it."""
 ROWS = env.int("BENCH_ROWS", default=10_000)
 DATABASE = env.str("BENCH_DATABASE", default="sqlite")
 VAR = Path(env.str("BENCH_VAR", default=str(Path(__file__).parent / "var")))
@@ -31,11 +31,11 @@ ROOT_URLCONF = {"plus": "shop.urls_plus", "contrib": "shop.urls_contrib", "icv":
 if DATABASE == "postgres":
     database = env.db_url("POSTGRES_URL", default="postgres://postgres@127.0.0.1:5432/postgres")
     database["NAME"] = f"sitemaps_bench_{ROWS}"
-    # The CPU of parallel workers is gone with them: one process does the work of every side.
+    # The CPU of parallel workers cannot be counted, so each connection uses one server process.
     database["OPTIONS"] = {"options": "-c max_parallel_workers_per_gather=0"}
 else:
     database = {"ENGINE": "django.db.backends.sqlite3", "NAME": VAR / f"shop-{ROWS}.sqlite3"}
-# One connection for the whole of a task, so that its server process can be looked at.
+# One connection for a whole task, so that its server process can be measured.
 DATABASES = {"default": {**database, "CONN_MAX_AGE": None}}
 
 FILES = VAR / f"{DATABASE}-{ROWS}"
@@ -45,6 +45,6 @@ STORAGES = {
     for alias, folder in FOLDERS.items()
 }
 
-# Whether the plan is asked for or known does not depend on how long a run takes; tasks say which of them they measure.
+# Plans do not expire during a run; tasks decide whether they measure with or without a check of the plan.
 SITEMAPS_PLUS = {"ORIGIN": f"https://{HOST}", "CHECK_EVERY": 86_400}
 ICV_SITEMAPS_BASE_URL = f"https://{HOST}"

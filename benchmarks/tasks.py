@@ -1,4 +1,4 @@
-"""What is measured: each task is one piece of work of one side, run in a process of its own."""
+"""The tasks that are measured, each in a separate process."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 PAGE = 50_000
-"""URLs on a page, on every side."""
+"""URLs on a page, in every project."""
 HOST = "shop.example"
 
 
 def nothing() -> None:
-    """Do nothing beforehand."""
+    """Do nothing in advance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,16 +25,16 @@ class Task:
 
     side: Literal["plus", "contrib", "icv"]
     run: Callable[..., int]
-    """Does it and returns the bytes that came out."""
+    """Does the work and returns the number of bytes of the output."""
     warm: Callable[[], object] = nothing
-    """Does the same for ten rows, before the clock starts: imports and templates are no part of the work."""
+    """Does the same for ten rows before the measurement, so that imports and templates do not count."""
     prepare: Callable[[], tuple[object, ...]] = tuple
-    """Returns what `run` is given, also before the clock starts."""
+    """Returns the argument for `run`, before the measurement."""
     packer: Literal["fast", "zlib"] = "fast"
     rows: tuple[int, int] = (0, 10_000_000)
-    """The sizes that it is run with; above them it would take hours or all memory."""
+    """The sizes for which it runs; larger ones would take hours or all memory."""
     peer: str = ""
-    """The package from PyPI that may be missing or fail."""
+    """The optional package from PyPI."""
 
 
 def fetch(path: str) -> int:
@@ -43,7 +43,7 @@ def fetch(path: str) -> int:
 
 
 def received(path: str) -> Iterator[bytes]:
-    """Return the answer to a URL through the whole of Django, piece by piece, as a crawler has it from a server."""
+    """Return the response to a URL through all of Django, piece by piece, as a server would read it."""
     from django.test import Client
 
     response = Client().get(path, secure=True, headers={"host": HOST, "accept-encoding": "gzip"})
@@ -63,7 +63,7 @@ def build(label: str, workers: int = 1) -> int:
 
 
 def build_again(label: str, pages: int) -> int:
-    """Write what changed since the last build, which must be so many pages, and return their bytes."""
+    """Build again; raise unless so many pages changed; return their bytes."""
     from sitemaps_plus.build import build as build_files
 
     before = {file: file.stat().st_mtime_ns for file in files(label)}
@@ -76,7 +76,7 @@ def build_again(label: str, pages: int) -> int:
 
 
 def built() -> tuple[()]:
-    """Bring the files of the products up to date: all of them are made where no earlier task has built them."""
+    """Build the products, unless an earlier task has done so."""
     from sitemaps_plus.build import build as build_files
 
     result = build_files(["products"])
@@ -86,7 +86,7 @@ def built() -> tuple[()]:
 
 
 def built_and_changed() -> tuple[()]:
-    """Bring the files of the products up to date, then move the date of one product in the middle of a page."""
+    """Build the products, then change the date of one product in the middle of a page."""
     from datetime import timedelta
 
     from django.conf import settings
@@ -114,7 +114,7 @@ def remove(label: str) -> tuple[()]:
 
 
 def remove_all() -> tuple[()]:
-    """Remove everything that earlier runs have built, and what they know of it."""
+    """Remove all built files and the records of them."""
     from django.conf import settings
 
     shutil.rmtree(settings.FOLDERS["sitemaps"] / HOST, ignore_errors=True)
@@ -122,7 +122,7 @@ def remove_all() -> tuple[()]:
 
 
 def first_plan() -> int:
-    """Get the index of a section that nobody has asked for: all pages are cut."""
+    """Get the index of a section for the first time: all pages are divided."""
     from sitemaps_plus.models import SitemapPage
 
     SitemapPage.objects.filter(label="products").delete()
@@ -130,7 +130,7 @@ def first_plan() -> int:
 
 
 def checked_plan() -> int:
-    """Get the index when the plan is due: every page is asked whether it changed."""
+    """Get the index when the plan must be checked: every page is compared with its rows."""
     from django.conf import settings
     from django.test import override_settings
 
@@ -182,19 +182,19 @@ def lxml_page(name: str) -> int:
 
 
 def floor(documents: list[list[bytes]]) -> int:
-    """Read all rows with a raw cursor, and pack the bytes of the pages: what no sitemap can do without."""
+    """Read all rows with a raw cursor and compress the bytes of the pages: the minimum for any sitemap."""
     read_rows()
     return sum(map(pack, documents))
 
 
 def warm_floor() -> None:
-    """Read ten rows and pack a word."""
+    """Read ten rows and compress a word."""
     read_rows(most=10)
     pack([b"sitemap"])
 
 
 def read_rows(most: int = 2**62) -> None:
-    """Read address and date of every row, as text."""
+    """Read URL and date of every row as text."""
     from django.db import connection, transaction
 
     with transaction.atomic(), connection.chunked_cursor() as cursor:
@@ -204,7 +204,7 @@ def read_rows(most: int = 2**62) -> None:
 
 
 def pack(pieces: list[bytes]) -> int:
-    """Return the size of the gzip of a document, made as the build makes it; no digest is taken here."""
+    """Return the gzip size of a document, compressed as in a build but without a digest."""
     from sitemaps_plus.stores.packing import GZIP, get_packer
 
     packer = get_packer()
@@ -221,7 +221,7 @@ def built_pages() -> tuple[list[list[bytes]]]:
 
 
 def pieces(page: Path) -> Iterator[bytes]:
-    """Yield the text of a page, as many bytes at once as a build hands to its packer."""
+    """Yield the text of a page in pieces as large as in a build."""
     text = gzip.decompress(page.read_bytes())
     for start in range(0, len(text), 2**18):
         yield text[start : start + 2**18]
@@ -237,7 +237,7 @@ def contrib_page(section: str, number: Callable[[], int]) -> Task:
 
 
 def page(label: str, number: Callable[[], int]) -> Task:
-    """Return the task of one page of this project; the plan is known, and no built file is handed out."""
+    """Return the task of one page of this project, with a known plan and without built files."""
     return Task(
         side="plus",
         warm=partial(fetch, f"/sitemap-few-{label}-1.xml"),
@@ -247,7 +247,7 @@ def page(label: str, number: Callable[[], int]) -> Task:
 
 
 def full_build(label: str, packer: Literal["fast", "zlib"], workers: int = 1) -> Task:
-    """Return the task of writing all pages of a section, by several processes where `workers` are more than one."""
+    """Return the task of a build of one section, with so many `workers`."""
     return Task(
         side="plus",
         packer=packer,
@@ -258,7 +258,7 @@ def full_build(label: str, packer: Literal["fast", "zlib"], workers: int = 1) ->
 
 
 def next_build(packer: Literal["fast", "zlib"], *, is_changed: bool) -> Task:
-    """Return the task of a build of products that are built already, of which none or one has changed since."""
+    """Return the task of a second build, after no product or one product has changed."""
     return Task(
         side="plus",
         packer=packer,
@@ -323,4 +323,4 @@ TASKS: dict[str, Task] = {
     ),
     "floor, fast": Task(side="plus", warm=warm_floor, prepare=built_pages, run=floor),
 }
-"""By the name that tables show; in the order in which they run."""
+"""Tasks by their names in the tables, in the order in which they run."""

@@ -1,4 +1,4 @@
-"""Sitemap classes as projects have them for ``django.contrib.sitemaps``; every side but the declared one uses them."""
+"""Sitemap classes written for ``django.contrib.sitemaps``, used in every project except the declared one."""
 
 from django.contrib.sitemaps import Sitemap
 from django.urls import reverse

@@ -12,11 +12,11 @@ from articles.models import Article
 SEED = "atlas"
 
 HOURS_BETWEEN = 6
-"""Articles as often as this leave some inside the two days of the news sitemap at any hour."""
+"""Hours between two articles, so that the two days of the news sitemap always contain some."""
 
 
 class ArticleFactory(factory.django.DjangoModelFactory[Article]):
-    """An article; each was published some hours before the one made before it, all before today (UTC)."""
+    """An article, published some hours earlier than the one created before it, and before today (UTC)."""
 
     class Meta:
         model = Article

@@ -1,4 +1,4 @@
-"""Countries and places in the admin, where the status page of the sitemaps leads to."""
+"""Countries and places in the admin; the status page of the sitemaps links to them."""
 
 from django.contrib import admin
 
@@ -14,7 +14,7 @@ class CountryAdmin(admin.ModelAdmin):
 
 @admin.register(Place)
 class PlaceAdmin(admin.ModelAdmin):
-    """Places; so many that they are searched, not counted."""
+    """Places; there are so many that they are searched and not counted."""
 
     search_fields = ("name", "slug")
     autocomplete_fields = ("country",)

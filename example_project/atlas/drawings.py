@@ -11,25 +11,25 @@ Point = tuple[float, float]
 
 WIDTH, HEIGHT = 640, 360
 MARGIN = 48
-"""Nothing is drawn closer to an edge; the caption has this much at the bottom."""
+"""Margin on all sides; also the height of the caption at the bottom."""
 
 _CORNERS: Sequence[Point] = ((-55.0, -180.0), (80.0, 180.0))
 """The part of the world that people live in."""
 _LETTER_A = 0x1F1E6
-"""Two of the letters from this one on are shown as a flag where the font has one."""
+"""The first regional indicator; two of these letters are shown as a flag if the font has one."""
 _LINES = 12
 _STEPS = (1, 2, 5, 10, 30)
 
 
 class Map:
-    """A part of the world on a picture, north up."""
+    """A map of a part of the world, north at the top."""
 
     def __init__(self, corners: Sequence[Point], dots: Sequence[Point], *, is_over_date_line: bool = False) -> None:
-        """Make all `corners` fit, and put a dot at each of `dots`."""
+        """Fit all `corners` on the map, and draw a dot at each of `dots`."""
         self._is_over_date_line = is_over_date_line
         latitudes, longitudes = zip(*map(self._moved, corners), strict=True)
         self._middle = (_middle(latitudes), _middle(longitudes))
-        # A degree of longitude is the shorter the farther from the equator.
+        # Degrees of longitude get shorter away from the equator.
         self._squeeze = cos(radians(self._middle[0]))
         wide, high = max(_span(longitudes) * self._squeeze, 0.1), max(_span(latitudes), 0.1)
         self._scale = min((WIDTH - 2 * MARGIN) / wide, (HEIGHT - 2 * MARGIN) / high)
@@ -42,11 +42,11 @@ class Map:
 
     @classmethod
     def of_country(cls, dots: Sequence[Point]) -> "Map":
-        """Return what lies between `dots`; a country on both sides of the date line is not as wide as the world."""
+        """Return the map between `dots`, also for a country on both sides of the date line."""
         return cls(dots, dots, is_over_date_line=_span([longitude for _, longitude in dots]) > 180)
 
     def at(self, point: Point) -> tuple[int, int]:
-        """Return where a point is on the picture, from the left and from the top."""
+        """Return the position of a point on the map, from the left and from the top."""
         latitude, longitude = self._moved(point)
         return self._column(longitude), self._row(latitude)
 
@@ -83,7 +83,7 @@ def map_of_place(name: str, place: Point, caption: str, around: Map) -> ContentF
 
 
 def svg_file(file: str, template: str, **context: object) -> ContentFile:
-    """Return a drawing as a file that a model's field can keep."""
+    """Return a drawing as a file for a model field."""
     return ContentFile(render_to_string(template, context).encode(), name=file)
 
 

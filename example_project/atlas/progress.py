@@ -1,4 +1,4 @@
-"""Show how far a long work is: a bar on a terminal, nothing in a pipe."""
+"""Show the progress of a long task: a bar on a terminal, nothing in a pipe."""
 
 from types import TracebackType
 from typing import IO
@@ -7,7 +7,7 @@ WIDTH = 30
 
 
 class ProgressBar:
-    """A bar of one line, drawn over itself and wiped when the work is done."""
+    """A bar of one line that is redrawn, and cleared when the task is done."""
 
     def __init__(self, label: str, total: int, stream: IO[str]) -> None:
         """Draw on `stream` if it is a terminal."""
@@ -24,13 +24,13 @@ class ProgressBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Wipe the bar."""
+        """Clear the bar."""
         if self._is_shown:
             self._stream.write("\r\033[K")
             self._stream.flush()
 
     def advance(self, count: int) -> None:
-        """Add `count` to what is done."""
+        """Advance by `count`."""
         self._done += count
         if self._is_shown:
             filled = WIDTH * self._done // self._total

@@ -1,4 +1,4 @@
-"""The sitemaps of the atlas: rows of the database in four languages, and one class as Django knows it."""
+"""The sitemaps of the atlas: rows of the database in four languages, and one class of Django."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from sitemaps_plus import Image, ModelSitemap, Related, UrlFor, register
 
 @register("countries")
 class CountrySitemap(ModelSitemap):
-    """One page a country and language, with its flag."""
+    """The pages of the countries in each language, with flags."""
 
     queryset = Country.objects.all()
     location = UrlFor("country", code=F("code"))
@@ -25,7 +25,7 @@ class CountrySitemap(ModelSitemap):
 
 @register("places")
 class PlaceSitemap(ModelSitemap):
-    """One page a place and language, with its pictures: 939,632 URLs when all places are loaded."""
+    """The pages of the places in each language, with maps: 939,632 URLs when all places are loaded."""
 
     queryset = Place.objects.all()
     location = UrlFor("place", pk=F("pk"), slug=F("slug"))
@@ -38,7 +38,7 @@ class PlaceSitemap(ModelSitemap):
 
 @register("pages")
 class PageSitemap(contrib.Sitemap):
-    """A class written for ``django.contrib.sitemaps``, registered as it is."""
+    """A class written for ``django.contrib.sitemaps``, registered unchanged."""
 
     i18n = True
     alternates = True

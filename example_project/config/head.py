@@ -1,4 +1,4 @@
-"""Turn the address of a page into the links of its HTML head: the canonical one and one for each language."""
+"""Return the links for the HTML head of a page: the canonical one and one for each language."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from django.utils.translation import get_language_from_path
 
 
 def links(request: HttpRequest) -> dict[str, object]:
-    """Return ``canonical`` and ``alternates``: the addresses that the sitemap lists for this page."""
+    """Return ``canonical`` and ``alternates``: the URLs that the sitemap lists for this page."""
     base = settings.SITEMAPS_PLUS["ORIGIN"]
     path = escape_uri_path(request.path)
     number = request.GET.get("page", "")
@@ -27,5 +27,5 @@ def _addresses(path: str) -> Iterator[tuple[str, str]]:
         return
     for code, _ in settings.LANGUAGES:
         yield code, translate_url(path, code)
-    # Without a language in its path an address is answered in the visitor's own.
+    # A URL without a language in its path is answered in the visitor's language.
     yield "x-default", path.removeprefix(f"/{language}")

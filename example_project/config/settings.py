@@ -1,4 +1,4 @@
-"""Settings of the example project, each of them changed by an environment variable of its name."""
+"""Settings of the example project; environment variables change them."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import environ
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
-# SQLite makes a file, not the folder that it lies in.
+# SQLite creates the file, but not its folder.
 VAR_DIR.mkdir(exist_ok=True)
 
 env = environ.Env()
@@ -63,7 +63,7 @@ TEMPLATES = [
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'atlas.sqlite3'}")}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = {
-        # Readers go on while a load or a build writes, and a writer waits for its turn instead of failing.
+        # Readers are not blocked while a load or a build writes, and a writer waits instead of failing.
         "init_command": "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;",
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
@@ -73,7 +73,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STORAGES = {
     "default": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
-        # A picture is drawn anew by each load and keeps its name, so that its address stays as well.
+        # Each load draws the images again under the same names, so that their URLs stay the same.
         "OPTIONS": {"allow_overwrite": True},
     },
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},

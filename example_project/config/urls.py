@@ -13,7 +13,7 @@ urlpatterns = [
     path("robots.txt", robots),
     path("articles/", include("articles.urls")),
     path("videos/", include("videos.urls")),
-    # For the demo on your own machine; elsewhere a web server gives these files out.
+    # For the demo on your own machine; a live site lets a web server serve these files.
     path("media/<path:path>", serve, {"document_root": settings.MEDIA_ROOT}),
     path("", include("sitemaps_plus.urls")),
     *i18n_patterns(path("", include("atlas.urls")), prefix_default_language=True),

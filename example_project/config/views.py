@@ -1,4 +1,4 @@
-"""Pages of the whole site."""
+"""Views that belong to no app."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse

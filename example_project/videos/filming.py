@@ -1,4 +1,4 @@
-"""Make a film of each country that has two places or more, the same ones each time."""
+"""Make the same films each time: one for each country with two or more places."""
 
 from collections.abc import Iterator
 
@@ -27,6 +27,6 @@ def _film(country: Country, tour: Tour) -> Film:
         summary=f"From {first.name} to {last.name}: {len(tour.stops)} places in {tour.seconds} seconds, by population.",
         thumbnail=svg_file(f"{country.pk}.svg", "videos/tour.svg", tour=tour, title=title),
         duration=tour.duration,
-        # There are no real dates; that of the country was made up from its id.
+        # There are no real dates; that of the country is computed from its id.
         published_at=country.updated_at,
     )

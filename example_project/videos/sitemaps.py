@@ -9,7 +9,7 @@ from videos.models import Film
 
 @register("videos")
 class FilmSitemap(ModelSitemap):
-    """One page a film, with all that a video search wants to know of it."""
+    """The pages of the films, with all fields for video search."""
 
     queryset = Film.objects.all()
     location = UrlFor("video", slug=F("slug"))

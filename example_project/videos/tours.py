@@ -1,4 +1,4 @@
-"""Turn the largest places of a country into a film: what is to be seen where and when."""
+"""Turn the largest places of a country into a film: the stops, and when each is reached."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,12 +31,12 @@ class Tour:
 
     @property
     def seconds(self) -> int:
-        """How long the film is."""
+        """Length of the film in seconds."""
         return len(self.stops) * SECONDS_A_STOP
 
     @property
     def duration(self) -> timedelta:
-        """How long the film is, for a model's field."""
+        """Length of the film, for a model field."""
         return timedelta(seconds=self.seconds)
 
     @property
@@ -46,24 +46,24 @@ class Tour:
 
     @property
     def xs(self) -> str:
-        """Where the marker is at each of `times`, from the left."""
+        """Distance of the marker from the left at each of `times`."""
         return ";".join(f"{stop.x};{stop.x}" for stop in self.stops)
 
     @property
     def ys(self) -> str:
-        """Where the marker is at each of `times`, from the top."""
+        """Distance of the marker from the top at each of `times`."""
         return ";".join(f"{stop.y};{stop.y}" for stop in self.stops)
 
     @property
     def times(self) -> str:
-        """When the marker comes to a stop and leaves it again, as parts of the film."""
+        """When the marker reaches each stop and leaves it, as fractions of the film."""
         count = len(self.stops)
         times = [f"{number / count:.3f};{(number + 0.5) / count:.3f}" for number in range(count)]
         return ";".join(times).rpartition(";")[0] + ";1"
 
 
 def tour_of(country: Country) -> Tour | None:
-    """Return a tour of the largest places, None where there are fewer than two."""
+    """Return a tour of the largest places, or None if there are fewer than two."""
     around = country_map(country.pk)
     if around is None:
         return None

@@ -1,4 +1,4 @@
-"""The pages of the videos, and the player that stands inside of each."""
+"""The pages of the videos, and the player on each of them."""
 
 from django.urls import path
 

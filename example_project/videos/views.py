@@ -9,14 +9,14 @@ from videos.tours import tour_of
 
 
 def video(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show a film inside of its page."""
+    """Show a film on its page."""
     film = get_object_or_404(Film.objects.select_related("country__continent"), slug=slug)
     return render(request, "videos/video.html", {"film": film})
 
 
-# The address of a player is made to be shown in a frame, on other sites too.
+# Other sites may show a player in a frame.
 @xframe_options_exempt
 def player(request: HttpRequest, slug: str) -> HttpResponse:
-    """Play a film, and nothing else."""
+    """Show only the player of a film."""
     film = get_object_or_404(Film.objects.select_related("country"), slug=slug)
     return render(request, "videos/player.html", {"film": film, "tour": tour_of(film.country)})

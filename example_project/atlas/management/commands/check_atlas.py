@@ -1,4 +1,4 @@
-"""Check the built sitemaps against the protocol and the database, show one URL of each kind and say what to open."""
+"""Check the built sitemaps against the protocol and the database, and show one URL of each kind."""
 
 import multiprocessing
 import os
@@ -35,20 +35,20 @@ _SHOWN = {
     "Four languages": ("pages", "links"),
 }
 _BUILD_TIME = timedelta(minutes=10)
-"""A build takes less, from what it reads to what it writes."""
+"""Longest time that a build may take."""
 
 
 class Command(BaseCommand):
-    """Read every file that the built index lists; exit status 1 when anything is wrong."""
+    """Read every file that the built index lists; exit with 1 if anything is wrong."""
 
     help = "Check the built sitemaps: each file against the protocol and its schemas, the counts against the database."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Inspect the files, compare the counts, print a table and what to open."""
+        """Inspect the files, compare the counts, and print a table and URLs to open."""
         start = time.monotonic()
         self._storage = storages["sitemaps"]
         self._origin: str = settings.SITEMAPS_PLUS["ORIGIN"]
-        # A colon is no part of a file name everywhere, so the folder of a host has another character there.
+        # Not every system allows a colon in a file name, so the folder has another character.
         self._folder = urlsplit(self._origin).netloc.replace(":", "_")
         names = self._listed()
         sections: dict[str, list[Page]] = defaultdict(list)
@@ -82,7 +82,7 @@ class Command(BaseCommand):
         return [address.rpartition("/")[2].removesuffix(".gz") + ".gz" for address in addresses]
 
     def _inspect(self, names: Sequence[str]) -> Iterator[Page]:
-        """Yield what each file holds, in the order of `names`, on all cores."""
+        """Yield the contents of each file, in the order of `names`, using all cores."""
         spawn = multiprocessing.get_context("spawn")
         workers = min(os.cpu_count() or 1, 4)
         with (
@@ -147,13 +147,13 @@ def _section_of(name: str) -> str:
 
 
 def _counts(pages: Sequence[Page]) -> dict[str, int]:
-    """Return how many URLs there are, and of each kind of what they hold."""
+    """Return the number of URLs, and of each kind of content."""
     kinds = {kind: sum(page.counts.get(kind, 0) for page in pages) for kind in KINDS}
     return {"URLs": sum(page.urls for page in pages), **kinds}
 
 
 def _expected() -> dict[str, dict[str, int]]:
-    """Return what the database makes of each section but the news, which move with the clock."""
+    """Return the expected counts of each section except news, whose count depends on the time."""
     films = Film.objects.count()
     return {
         "countries": _of_languages(Country.objects.count(), images=Country.objects.exclude(flag="").count()),
@@ -166,7 +166,7 @@ def _expected() -> dict[str, dict[str, int]]:
 
 def _of_languages(rows: int, images: int = 0) -> dict[str, int]:
     languages = len(settings.LANGUAGES)
-    # Each language names all of them, itself included, and x-default.
+    # Each language links to all of them, itself included, and to x-default.
     return {"URLs": rows * languages, "images": images * languages, "links": rows * languages * (languages + 1)}
 
 
@@ -184,7 +184,7 @@ def _miscounts(sections: Mapping[str, list[Page]]) -> Iterator[str]:
 
 def _strange_news(built_at: datetime | None, sections: Mapping[str, list[Page]]) -> Iterator[str]:
     counts = _counts(sections.get("news", []))
-    # An article may leave its two days between the build and this moment; none enters them.
+    # An article may become too old between the build and now; none is added.
     fewest = _news_since(timezone.now())
     most = _news_since(built_at - _BUILD_TIME) if built_at else 0
     for kind in ("URLs", "news"):

@@ -25,12 +25,12 @@ ARTICLES = 60
 
 
 class Command(BaseCommand):
-    """Replace all rows by those of GeoNames; running it again gives the same."""
+    """Replace all rows with those of GeoNames; the result is the same each time."""
 
     help = "Fill the database with the countries and places of GeoNames, pictures, films and invented articles."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the two ways to load less."""
+        """Add the options that load less."""
         parser.add_argument("--limit", type=int, metavar="N", help="load the first N places only, by id")
         parser.add_argument("--countries", default="", metavar="XX,YY", help="load these countries only, by ISO code")
 
@@ -49,7 +49,7 @@ class Command(BaseCommand):
     def _replace(self, geonames: Geonames, limit: int | None) -> None:
         for model in (Film, PlacePicture, Place, Country, Continent):
             old = model._default_manager.all()
-            # Without reading each row to see what else would have to go: that is gone already.
+            # Related rows are already gone, so Django need not read each row to find them.
             old._raw_delete(old.db)
         total = geonames.places_count if limit is None else min(limit, geonames.places_count)
         self._create(Continent, geonames.continents(), geonames.continents_count)
@@ -77,7 +77,7 @@ class Command(BaseCommand):
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    # Going through the 3 million objects of the data again and again would take a third of the time.
+    # Collecting the 3 million objects of the data repeatedly would take a third of the time.
     gc.disable()
     try:
         yield

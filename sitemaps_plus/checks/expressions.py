@@ -15,8 +15,7 @@ from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import Aggregate, DateField, F, OuterRef, QuerySet, Subquery
 
 from sitemaps_plus.checks.classes import declared, languages_of_rows, model_of, queryset_of, sitemaps
-from sitemaps_plus.declare.hooks import Column, Hooks, class_of, name_of, read_hooks
-from sitemaps_plus.declare.languages import same_language
+from sitemaps_plus.declare.hooks import Column, Hooks, class_of, is_needed, name_of, read_hooks
 from sitemaps_plus.declare.related import Related, find_relation
 from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap
 from sitemaps_plus.errors import InvalidSitemap
@@ -91,7 +90,7 @@ def _parts(sitemap: Any) -> Iterator[_Part]:
     languages = _languages(sitemap)
     for hook in _hooks(read_hooks(sitemap)):
         for expression in hook.columns.values():
-            if not _is_needed(expression, languages):
+            if not is_needed(expression, lambda: languages):
                 continue
             related = getattr(getattr(expression, "load", None), "__self__", None)
             if isinstance(related, Related):
@@ -117,7 +116,7 @@ def _parts_of(related: Related, hook: str, rows: QuerySet[Any], languages: Seque
         prefix = f"Related({related.relation!r}): "
         given = [*related.parts(), *([] if related.language is None else [related.language])]
         for expression in given:
-            if _is_needed(expression, languages):
+            if is_needed(expression, lambda: languages):
                 yield _Part(hook, expression, others, prefix)
         yield _Part(hook, _Filter(related.filter), others, f"{prefix}filter: ")
         yield _Part(hook, _Order(related.order_by), others, f"{prefix}order_by: ")
@@ -143,11 +142,6 @@ def _languages(sitemap: Any) -> Sequence[str]:
     if not declared(sitemap, "i18n", True):
         return (settings.LANGUAGE_CODE,)
     return languages_of_rows(sitemap) or [code for code, _ in settings.LANGUAGES]
-
-
-def _is_needed(expression: Any, languages: Sequence[str]) -> bool:
-    language = getattr(expression, "language", None) if isinstance(expression, Column) else None
-    return language is None or any(same_language(language, code) for code in languages)
 
 
 # The problem of one expression

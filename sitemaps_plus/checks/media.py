@@ -27,7 +27,7 @@ class _File(NamedTuple):
     """A file of each row, and the field that has its URL."""
 
     hook: str
-    place: str
+    path: str
     field: FileField
 
 
@@ -43,7 +43,7 @@ def check_signed_files(**_kwargs: Any) -> list[CheckMessage]:
     """sitemaps_plus.E017: the URLs of images and videos do not expire."""
     return [
         Error(
-            f"{name_of(sitemap)}.{file.hook}: {file.place} is {file.field}, a file of {_name(file.field.storage)}, "
+            f"{name_of(sitemap)}.{file.hook}: {file.path} is {file.field}, a file of {_name(file.field.storage)}, "
             f"which signs its URLs ({signing.how}). Crawlers would get links that expire.",
             hint=signing.remedy,
             obj=class_of(sitemap),

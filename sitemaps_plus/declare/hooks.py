@@ -241,7 +241,10 @@ def read_hook(sitemap: Any, name: str) -> Hook:
         return Hook(name=name, kind="expression", value=value, columns={_alias(name, 0): value})
     if isinstance(value, Declared):
         parts = {_alias(name, index): part for index, part in enumerate(value.expressions().values())}
-        columns = {alias: part for alias, part in parts.items() if _is_needed(part, sitemap)}
+        is_class = isinstance(sitemap, type)
+        columns = {
+            alias: part for alias, part in parts.items() if is_class or is_needed(part, lambda: languages_of(sitemap))
+        }
         return Hook(name=name, kind="declared", value=value, columns=columns, aliases=tuple(parts))
     if callable(value):
         return Hook(name=name, kind="method", value=value)
@@ -281,11 +284,11 @@ def _alias(name: str, index: int) -> str:
     return f"_sitemap_{name}_{index}"
 
 
-def _is_needed(column: Any, sitemap: Any) -> bool:
-    """Return whether the section has the language of a column."""
-    if not isinstance(column, Column) or column.language is None or isinstance(sitemap, type):
+def is_needed(expression: Any, languages: Callable[[], Iterable[str]]) -> bool:
+    """Return whether a section needs an expression; `languages` is only called if it is for one language."""
+    if not isinstance(expression, Column) or expression.language is None:
         return True
-    return any(same_language(column.language, code) for code in languages_of(sitemap))
+    return any(same_language(expression.language, code) for code in languages())
 
 
 def languages_of(sitemap: Any) -> Sequence[str]:

@@ -174,22 +174,16 @@ def url_infos(sitemap: Any, page: Any, base: str, *, report: Report, paginator: 
         except Exception as error:  # user code of any kind: the other items must not suffer
             report.leave_out(key_of(row), "location", error)
             continue
-        lastmod, changefreq, priority = (
-            _part(sitemap, item, name, report) for name in ("lastmod", "changefreq", "priority")
-        )
-        alternates = _alternates(sitemap, item, addresses, locate, report)
+        info = {"item": item, "location": location, **_parts(sitemap, item, report)}
+        info["alternates"] = _alternates(sitemap, item, addresses, locate, report)
         with _active(language):
-            media = {name: _part(sitemap, item, name, report) for name in EXTENSIONS if hasattr(sitemap, name)}
-        yield {
-            "item": item,
-            "location": location,
-            "lastmod": lastmod,
-            "changefreq": changefreq,
-            "priority": "" if priority is None else str(priority),
-            "alternates": alternates,
-            **media,
-            **({"emit_deprecated": True} if getattr(sitemap, "emit_deprecated", False) else {}),
-        }
+            info |= {name: _part(sitemap, item, name, report) for name in EXTENSIONS if hasattr(sitemap, name)}
+        yield info | ({"emit_deprecated": True} if getattr(sitemap, "emit_deprecated", False) else {})
+
+
+def _parts(sitemap: Any, item: Any, report: Report) -> dict[str, Any]:
+    found = {name: _part(sitemap, item, name, report) for name in ("lastmod", "changefreq", "priority")}
+    return {**found, "priority": "" if found["priority"] is None else str(found["priority"])}
 
 
 def _active(language: str) -> AbstractContextManager[None]:

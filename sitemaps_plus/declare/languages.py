@@ -30,8 +30,10 @@ def hreflang_of(language: str) -> str | None:
         return None
     found = check_hreflang(code) if isinstance(code, str) else None
     if found is None or (found == "x-default" and not same_language(language, found)):
-        said = f'SITEMAPS_PLUS["HREFLANG"] has {shown(code)} for {shown(language)}; give a code such as "es", or None.'
-        raise InvalidEntry("E-HREFLANG-LANG", said)
+        reason = (
+            f'SITEMAPS_PLUS["HREFLANG"] has {shown(code)} for {shown(language)}; give a code such as "es", or None.'
+        )
+        raise InvalidEntry("E-HREFLANG-LANG", reason)
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, overload
 from django.contrib import sitemaps as contrib
 from django.db.models import Model
 
-from sitemaps_plus.declare.hooks import Hook, class_of, is_constant, read_hooks
+from sitemaps_plus.declare.hooks import Hook, Hooks, class_of, is_constant, read_hooks
 from sitemaps_plus.declare.languages import languages_in
 from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound, shown
@@ -140,8 +140,12 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
     if isinstance(sitemap, type):
         _check_arguments(sitemap)
     _check_languages(cls)
-    hooks = read_hooks(sitemap)
-    queryset_is_known = issubclass(cls, (ModelSitemap, contrib.GenericSitemap))
+    _check_hooks(cls, read_hooks(sitemap))
+    if issubclass(cls, ModelSitemap):
+        _check_rows(cls, sitemap.queryset)
+
+
+def _check_hooks(cls: type, hooks: Hooks) -> None:
     if hooks.languages.kind not in ("missing", "constant") and not issubclass(cls, Sitemap):
         raise InvalidSitemap(
             f"{cls.__name__}.languages differs from row to row, which Django's classes do not support. Derive "
@@ -149,15 +153,13 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
         )
     every = (*hooks.shown, hooks.languages, hooks.x_default, hooks.changed)
     expressions = [hook.name for hook in every if hook.kind in ("expression", "declared")]
-    if expressions and not queryset_is_known:
+    if expressions and not issubclass(cls, (ModelSitemap, contrib.GenericSitemap)):
         raise InvalidSitemap(
             f"{cls.__name__}.{expressions[0]} is an ORM expression, which needs a QuerySet. Derive {cls.__name__} "
             "from ModelSitemap and rename items() to get_queryset(), or make the hook a method."
         )
     for hook in (hooks.location, hooks.lastmod, hooks.changefreq, hooks.priority, hooks.x_default):
         _check_gives_one(cls, hook)
-    if issubclass(cls, ModelSitemap):
-        _check_rows(cls, sitemap.queryset)
 
 
 def _check_gives_one(cls: type, hook: Hook) -> None:

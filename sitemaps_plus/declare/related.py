@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import F, Field, Model, Q, QuerySet
 from django.utils.translation import get_language
 
-from sitemaps_plus.declare.hooks import Column, Reader
+from sitemaps_plus.declare.hooks import Column, Reader, is_needed
 from sitemaps_plus.declare.languages import same_language
 from sitemaps_plus.declare.loading import file_url, storages_of
 from sitemaps_plus.errors import InvalidSitemap, shown
@@ -69,7 +69,7 @@ class Related:
         return "texts" if self.language is None else "text"
 
     def expressions(self) -> dict[str, Any]:
-        """Return the key of the row; a loader replaces it by the related rows."""
+        """Return the key of the row; a loader repositions it by the related rows."""
         return {"rows": Column(F("pk"), load=self._load)}
 
     def builder(self) -> Callable[[Sequence[Any]], Any]:
@@ -113,17 +113,18 @@ class Related:
             rows = rows.filter(self.filter)
         parts = self.parts()
         columns = {_PARENT: F(relation.parent), _LANGUAGE: self.language or F("pk")}
-        columns |= {f"_sitemap_part_{at}": part for at, part in enumerate(parts) if _is_needed(part, reader)}
+        needed = [(at, part) for at, part in enumerate(parts) if is_needed(part, lambda: reader.languages)]
+        columns |= {f"_sitemap_part_{at}": part for at, part in needed}
         wanted = rows.annotate(**columns).order_by(*_names(self.order_by) or relation.ordering, "pk")
         position = {alias: at for at, alias in enumerate(columns)}
-        places = [position.get(f"_sitemap_part_{at}") for at in range(len(parts))]
+        positions = [position.get(f"_sitemap_part_{at}") for at in range(len(parts))]
         fields = {alias: wanted.query.annotations[alias].output_field for alias in columns}
         storages = {position[alias]: storage for alias, storage in storages_of(fields).items()}
         for found in wanted.values_list(*columns):
             record = list(found)
             for at, storage in storages.items():
                 record[at] = file_url(storage, record[at])
-            values = [None if at is None else record[at] for at in places]
+            values = [None if at is None else record[at] for at in positions]
             yield (relation.key_of(record[0]), record[1], *values)
 
 
@@ -200,9 +201,3 @@ def _names(order_by: str | Sequence[str]) -> tuple[str, ...]:
 
 def _is_loaded(part: Any) -> bool:
     return isinstance(part, Column) and part.load is not None
-
-
-def _is_needed(column: Any, reader: Reader) -> bool:
-    if not isinstance(column, Column) or column.language is None:
-        return True
-    return any(same_language(column.language, code) for code in reader.languages)

@@ -105,22 +105,22 @@ class UrlFor:
 
         The position of a parameter is that of its value in `expressions()`.
         """
-        places: dict[str, int] = {}
+        positions: dict[str, int] = {}
         start = 0
         for name, value in self.kwargs.items():
             if isinstance(value, Declared):
                 chosen = value.position() if isinstance(value, PerLanguage) else None
                 if chosen is None:
                     return None
-                places[name] = start + chosen
+                positions[name] = start + chosen
                 start += len(value.expressions())
             elif isinstance(value, Expression):
-                places[name] = start
+                positions[name] = start
                 start += 1
-        constants = {name: value for name, value in self.kwargs.items() if name not in places}
-        shape = _active_shape(self.viewname, (*places, *constants))
-        names = [*places, *constants]
-        return None if shape.compiled is None else _with_constants(shape.compiled, names, places, constants)
+        constants = {name: value for name, value in self.kwargs.items() if name not in positions}
+        shape = _active_shape(self.viewname, (*positions, *constants))
+        names = [*positions, *constants]
+        return None if shape.compiled is None else _with_constants(shape.compiled, names, positions, constants)
 
     def _in_language(self, given: Mapping[str, Any], build: _Build) -> _Build:
         """Return `build` with a step before it that chooses the values in the active language."""
@@ -372,14 +372,14 @@ def _single_builder(head: str, param: Param, checked: _Build) -> _Build:
 
 
 def _with_constants(
-    compiled: Compiled, names: Sequence[str], places: Mapping[str, int], constants: Mapping[str, object]
+    compiled: Compiled, names: Sequence[str], positions: Mapping[str, int], constants: Mapping[str, object]
 ) -> Compiled | None:
     """Return the path with its constants as text; None if one of them needs quoting."""
     head, params = compiled.head, []
     for param in compiled.params:
         name = names[param.position]
-        if name in places:
-            params.append(param._replace(position=places[name]))
+        if name in positions:
+            params.append(param._replace(position=positions[name]))
             continue
         text = str(param.to_url(constants[name]))
         if not param.match(text):

@@ -45,7 +45,7 @@ class SiteOrigin:
 
     @property
     def base(self) -> str:
-        """What the URLs of the site begin with: the origin, and the script prefix now active."""
+        """The start of the site's URLs: the origin and the active script prefix."""
         return f"{self.origin}{get_script_prefix()}".rstrip("/")
 
     @property
@@ -55,7 +55,7 @@ class SiteOrigin:
 
     @property
     def public_url(self) -> str | None:
-        """The ``PUBLIC_URL`` of the site, ending in a slash; None where it has none."""
+        """The ``PUBLIC_URL`` of the site with a slash at the end, or None."""
         given = get_settings().PUBLIC_URL
         if isinstance(given, Mapping):
             given = given.get(self.id)

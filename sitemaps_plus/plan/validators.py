@@ -33,18 +33,7 @@ class Measure:
 
 def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
     """Return count, validator and newest lastmod of `rows`: one query, or two if a date is in the future."""
-    aggregates: dict[str, Any] = {"rows": Count("*")}
-    columns: dict[str, Any] = {}
-    for index, name in enumerate(section.key.summable):
-        aggregates[f"keys{index}"] = _ExactSum(name)
-    if section.changed is not None:
-        columns[f"{_PREFIX}changed"] = section.changed
-        aggregates["latest"] = Max(f"{_PREFIX}changed")
-        kind = _output_field(rows, section.changed)
-        if isinstance(kind, DateField):
-            aggregates["moments"] = _ExactMoments(f"{_PREFIX}changed")
-        elif isinstance(kind, IntegerField):
-            aggregates["moments"] = _ExactSum(f"{_PREFIX}changed")
+    aggregates, columns = _aggregates(section, rows)
     if rows.query.distinct and not rows.query.group_by:
         # DISTINCT would compare every column.
         rows = rows.values(*section.key.names)
@@ -67,6 +56,23 @@ def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
         validator=_short(" ".join(f"{name}={_text(found[name])}" for name in sorted(found))),
         newest=None if newest is None else moment(newest),
     )
+
+
+def _aggregates(section: Section, rows: QuerySet[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the aggregates of a validator, and the columns that they need."""
+    aggregates: dict[str, Any] = {"rows": Count("*")}
+    for index, name in enumerate(section.key.summable):
+        aggregates[f"keys{index}"] = _ExactSum(name)
+    if section.changed is None:
+        return aggregates, {}
+    column = f"{_PREFIX}changed"
+    aggregates["latest"] = Max(column)
+    kind = _output_field(rows, section.changed)
+    if isinstance(kind, DateField):
+        aggregates["moments"] = _ExactMoments(column)
+    elif isinstance(kind, IntegerField):
+        aggregates["moments"] = _ExactSum(column)
+    return aggregates, {column: section.changed}
 
 
 def fingerprint_of(section: Section) -> str:

@@ -1,4 +1,4 @@
-"""Keep the pages of one section together while they are rendered: each of the newest plan that is due, once."""
+"""Collect the rendered pages of one section: each page of the newest plan that is due, once."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sitemaps_plus.render.pages import MOST_SPLITS, does_not_fit, split_page
 
 
 class Assembly:
-    """The pages of a section on their way.
+    """The pages of a section while they are rendered.
 
-    What was rendered counts while the newest plan has the same rows under that number. Only here a plan changes: who
-    renders says that a page is full, and it is split when that is heard.
+    An outcome is valid while the newest plan has the same rows under that number. Only this class changes the plan:
+    when an outcome says that its page is full, the page is split.
     """
 
     def __init__(self, plan: Plan, why_due: WhyDue) -> None:
         self.outcomes: dict[int, Outcome] = {}
         self.error: Exception | None = None
-        """Of the pages that failed, the first one's; nothing is handed out any more."""
+        """The error of the first failed page in plan order; then no more pages are handed out."""
         self._why_due = why_due
         self._failed: Page | None = None
         self._rendered: dict[int, Page] = {}
@@ -35,12 +35,12 @@ class Assembly:
 
     @property
     def is_open(self) -> bool:
-        """Whether a page waits or is being rendered."""
+        """Whether a page is waiting or being rendered."""
         return bool(self._out or (self._waiting and not self.error))
 
     @property
     def known(self) -> int:
-        """How many pages there are to render, as far as that is known."""
+        """How many pages are due, as far as that is known."""
         return len(self.outcomes) + len(self._out) + len(self._waiting)
 
     def hand_out(self) -> Page | None:
@@ -52,10 +52,10 @@ class Assembly:
         return page
 
     def take(self, page: Page, outcome: Outcome) -> bool:
-        """Take what came of a page, and return whether it counts."""
+        """Take the outcome of a page, and return whether it is valid."""
         self._out.remove(page.number)
         if not self._is_planned(page):
-            # Another process cut it meanwhile: these are not its rows.
+            # Another process has cut the page meanwhile, so it has other rows now.
             self._follow(self.plan)
         elif outcome.error:
             self._fail(page, outcome.error)
@@ -67,7 +67,7 @@ class Assembly:
         return False
 
     def settle(self, report: Report) -> Iterator[Outcome]:
-        """Yield what came of the pages in the order of their rows, up to one that failed, and record what was found."""
+        """Record the outcomes in plan order, up to a page that failed, and yield them."""
         section = self.plan.section
         for page in self.plan.pages:
             if self._failed and page.number == self._failed.number:
@@ -76,7 +76,7 @@ class Assembly:
             if outcome is None or not self._is_planned(self._rendered[page.number]):
                 continue
             report.merge(outcome.report)
-            # What the planner has seen change since is another content.
+            # If the planner has seen a change since, this is the old content.
             if outcome.found and page.record.validator == self._rendered[page.number].record.validator:
                 record_rendering(section, page, **outcome.found)
             yield outcome
@@ -100,7 +100,7 @@ class Assembly:
         self._rendered[page.number], self.outcomes[page.number] = page, outcome
         self._problems += len(outcome.report.problems)
         if self._problems > PROBLEMS_PER_BUILD:
-            # The result shows the first few, and pages come nearly in their order.
+            # Only the first problems are shown, and pages are rendered nearly in their order.
             outcome.report.problems.clear()
 
     def _fail(self, page: Page, error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""Let one build of a site run at a time: a row that exists once, and that expires by the database's clock."""
+"""Let one build of a site run at a time: it holds a unique row that expires by the database's clock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sitemaps_plus.plan.sites import SiteOrigin
 logger = logging.getLogger("sitemaps_plus")
 
 LEASE = 300
-"""Seconds without a sign of life after which another build may take over."""
+"""Seconds without renewal after which another build may take over."""
 
 REPORT_EVERY = 2.0
 """Seconds between two reports of the progress."""
@@ -44,12 +44,12 @@ def hold(
 ) -> Iterator[Lease]:
     """Hold the lease of a site while the block runs; raise BuildLocked where another build has it.
 
-    "wait" asks again each second, and calls `waiting` each time with who is waited for: an error that it raises ends
-    the waiting. The block that raises has failed, or was stopped if that is KeyboardInterrupt, SystemExit or Stopped.
-    Raises SitemapError where the database is locked for too long.
-    `started_by` and `labels` are what is kept of the build; ``Lease.report`` is added when it has ended.
+    With "wait" the database is queried once a second, and `waiting` is called each time with a text that names the
+    other build; it may raise to end the waiting. A block that raises counts as failed, or as stopped for
+    KeyboardInterrupt, SystemExit and Stopped. Raises SitemapError where the database is locked for too long. The
+    history keeps `started_by` and `labels`, and ``Lease.report`` once the build has ended.
 
-    Where the database refuses writes, or a transaction is open, the block runs without a lease, which is logged.
+    Where the database refuses writes, or a transaction is open, the block runs without a lease; that is logged.
     """
     lease = Lease(site, started_by, labels)
     while other := lease._take():
@@ -72,33 +72,32 @@ class Lease:
 
     def __init__(self, site: SiteOrigin, started_by: str = "", labels: Sequence[str] = ()) -> None:
         self.result = Build.Result.DONE
-        """What is kept of the build when it has ended."""
+        """The result that the history keeps."""
         self.is_lost = False
         """Whether another build had taken over when this one gave the lease back."""
         self.report: dict[str, Any] = {}
-        """What else is kept of it, by the names of the fields of ``Build``."""
+        """More fields of ``Build`` that the history keeps."""
         self._site = site
-        self._asked_for: dict[str, Any] = {"started_by": started_by[:255], "labels": list(labels)}
+        self._kept: dict[str, Any] = {"started_by": started_by[:255], "labels": list(labels)}
         self._reported = 0.0
         self._name = f"site {site.id}"
         self._using = router.db_for_write(Build)
         self._id = 0
-        self._renewed = self._asked = 0.0
+        self._renewed = self._tried = 0.0
 
     def keep(self, *, now: bool = False) -> None:
-        """Say that the build lives; to be called for every page, and costs a query four times in ``LEASE`` seconds.
+        """Renew the lease. Call it for every page; it costs four queries in ``LEASE`` seconds.
 
-        With `now` it is one query in any case.
+        With `now` it always costs one query.
 
-        Raises LeaseLost where another build has taken over, or where the database could not be asked for so long that
-        one may have.
+        Raises LeaseLost where another build has taken over, or may have because the database was away for so long.
         """
         moment = time.monotonic()
-        if not self._id or (not now and moment - self._asked < LEASE / 4):
+        if not self._id or (not now and moment - self._tried < LEASE / 4):
             return
-        self._asked = moment
+        self._tried = moment
         try:
-            is_ours = self._ask(
+            is_ours = self._query(
                 lambda builds: self._ours(builds).update(expires_at=DatabaseNow() + timedelta(seconds=LEASE))
             )
         except (DatabaseError, InterfaceError) as error:
@@ -112,7 +111,7 @@ class Lease:
         if not is_ours:
             self._id = 0
             raise LeaseLost(
-                f"Another build of {self._site.domain} has taken over, because this one gave no sign of life for "
+                f"Another build of {self._site.domain} has taken over, because this one did not renew its lease for "
                 f"{LEASE} seconds. Build again when that one has ended, if it was of other sections."
             )
         self._renewed = moment
@@ -124,11 +123,11 @@ class Lease:
             return
         self._reported = moment
         with suppress(DatabaseError, InterfaceError):
-            self._ask(lambda builds: self._ours(builds).update(progress=progress.as_text()[:255]))
+            self._query(lambda builds: self._ours(builds).update(progress=progress.as_text()[:255]))
 
     def _take(self) -> _Other | None:
         """Take the lease, or return the build that has it."""
-        self._renewed = self._asked = time.monotonic()
+        self._renewed = self._tried = time.monotonic()
         try:
             return self._try_to_take()
         except RuntimeError:
@@ -150,18 +149,18 @@ class Lease:
         return None
 
     def _try_to_take(self) -> _Other | None:
-        other = self._ask(self._find_other, durable=True)
+        other = self._query(self._find_other, durable=True)
         if other and other.left > timedelta():
             return other
         try:
             if other:
-                self._ask(self._end_expired)
-            self._id = self._ask(self._start)
+                self._query(self._end_expired)
+            self._id = self._query(self._start)
         except IntegrityError:
-            # Somebody was faster, and may even have ended already.
-            return self._ask(self._find_other) or _Other("one that has just ended", timedelta(), timedelta())
+            # Another build was faster, and may even have ended already.
+            return self._query(self._find_other) or _Other("one that has just ended", timedelta(), timedelta())
         with suppress(DatabaseError, InterfaceError):
-            self._ask(self._prune)
+            self._query(self._prune)
         return None
 
     def _find_other(self, builds: QuerySet[Build]) -> _Other | None:
@@ -171,7 +170,7 @@ class Lease:
         return next((_Other(*row) for row in found), None)
 
     def _end_expired(self, builds: QuerySet[Build]) -> None:
-        # Asked again here: it may have given a sign of life since.
+        # Checked again here: it may have been renewed meanwhile.
         expired = builds.filter(lease=self._name, expires_at__lte=DatabaseNow())
         expired.update(lease=None, result=Build.Result.LOST, ended_at=DatabaseNow())
 
@@ -184,14 +183,14 @@ class Lease:
             holder=holder,
             started_at=DatabaseNow(),
             expires_at=expires_at,
-            **self._asked_for,
+            **self._kept,
         ).pk
 
     def _prune(self, builds: QuerySet[Build]) -> None:
         history = get_settings().BUILD_HISTORY
         ended = builds.filter(site=self._site.id, lease=None)
         oldest = ended.order_by("-pk").values_list("pk", flat=True)[history : history + 1]
-        # Two queries: MariaDB deletes by no subquery that has a limit.
+        # Two queries: MariaDB has no LIMIT in the subquery of a DELETE.
         for pk in oldest:
             ended.filter(pk__lte=pk).delete()
 
@@ -200,7 +199,7 @@ class Lease:
             return
         end = {**self.report, "lease": None, "result": self.result, "ended_at": DatabaseNow(), "progress": ""}
         try:
-            is_ours = self._ask(lambda builds: self._ours(builds).update(**end))
+            is_ours = self._query(lambda builds: self._ours(builds).update(**end))
         except (DatabaseError, InterfaceError) as error:
             logger.warning(
                 "The lease of the build of %s could not be given back, and ends by itself within %s seconds: %s",
@@ -214,30 +213,30 @@ class Lease:
                 logger.warning("Another build of %s took over before this one had ended.", self._site.domain)
 
     def _ours(self, builds: QuerySet[Build]) -> QuerySet[Build]:
-        # Expired or not: what counts is whether somebody has taken it.
+        # Even if it has expired: it is ours until another build takes it.
         return builds.filter(pk=self._id, lease=self._name)
 
-    def _ask(self, ask: Callable[[QuerySet[Build]], T], *, durable: bool = False) -> T:
-        """Return what `ask` makes of all builds, in a transaction of its own."""
+    def _query(self, query: Callable[[QuerySet[Build]], T], *, durable: bool = False) -> T:
+        """Call `query` with all builds in a transaction of its own, and return its result."""
         # Twice: the first time may end in a deadlock, or on a connection that the server has closed meanwhile.
         for is_last in (False, True):
             try:
                 with transaction.atomic(using=self._using, durable=durable):
-                    return ask(Build.objects.using(self._using))
+                    return query(Build.objects.using(self._using))
             except IntegrityError:
                 raise
             except (DatabaseError, InterfaceError):
                 if is_last:
                     raise
                 connection = connections[self._using]
-                # One that works may have settings of its own, and stays.
+                # A working connection stays, as it may have session settings.
                 if not connection.in_atomic_block and connection.connection and not connection.is_usable():
                     connection.close()
         raise AssertionError("the last time returns or raises")
 
 
 def _is_busy(error: Exception) -> bool:
-    """Return whether the database would have let us write a moment later."""
+    """Return whether the error says that the database is locked for the moment."""
     # "database is locked", "lock timeout", "Lock wait timeout exceeded", "deadlock detected".
     return "lock" in str(error).lower()
 
@@ -248,7 +247,7 @@ class _Other(NamedTuple):
     holder: str
     age: timedelta
     left: timedelta
-    """How long its lease holds, if it gives no sign of life any more."""
+    """How long its lease holds if it is not renewed."""
 
     def notice(self, site: SiteOrigin) -> str:
         return f"Waiting for another build of {site.domain}: {self.holder}."

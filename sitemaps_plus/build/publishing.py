@@ -1,4 +1,4 @@
-"""Make rendered pages the ones that crawlers get, in an order that leaves a whole set wherever it breaks off."""
+"""Replace published files by rendered ones, in an order that leaves a whole set wherever a build breaks off."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Ready:
 
     plan: Plan
     pages: Sequence[Page]
-    """Those that will be listed, in their order."""
+    """The pages that the index will list, in their order."""
     outcomes: dict[int, Outcome]
-    """Of the pages that were rendered; all others stay as they are published."""
+    """The outcomes of the pages that were rendered; the files of all others stay."""
     staging: Staging
     fingerprint: str
     began: datetime
@@ -56,7 +56,7 @@ class PublishedSet:
     """The built files of one site, to be changed by one build."""
 
     def __init__(self, site: SiteOrigin, *, is_verified: bool = False) -> None:
-        """Read what is published; raise SitemapError where that is the set of another origin.
+        """Read the manifest; raise SitemapError where it is that of another origin.
 
         With `is_verified` the files are read as well, so that a damaged one is replaced; else the manifest is trusted.
         """
@@ -78,7 +78,7 @@ class PublishedSet:
         return unregistered(self.manifest)
 
     def publish(self, ready: Ready, pause: Pause) -> int:
-        """Publish a section: new pages, an index that has them, pages that may have given rows to them, the index.
+        """Publish a section: new pages, an index with both, the changed pages, and the index.
 
         Return how many pages were replaced. What breaks off has changed some pages and lost no row: the next build
         completes it.
@@ -90,27 +90,27 @@ class PublishedSet:
             self._doubt_damaged(ready, known)
         changed = [page for page in ready.pages if known.digest(page.number) != entries[page.number].digest]
         doubted = {page.number for page in changed if not known.digest(page.number)}
-        # Before anything is published: a template of the project may fail, and a disk may have lost a page.
+        # Before anything is published: a project's template may raise, and a staged page may be damaged.
         index = self._index_of(ready, entries)
         for page in changed:
             self._staged(ready, page)
         new = [page for page in changed if page.number not in known.pages]
-        # Rows go up a page where one came before them, and down where one went: who takes them is replaced first.
+        # Inserts push rows to the next page, deletes pull them back. Replace the receiving page first.
         old = [page for page in changed if page.number in known.pages]
         is_growing = sum(page.urls for page in entries.values()) >= known.urls
         old = old[::-1] if is_growing or ready.plan.section.paged_by == "key" else old
-        # A build that broke off may have left one that lacks a page which others have given rows to.
+        # A build that broke off may have left an index that lacks a page to which rows have moved.
         is_lacking = bool(new) or self._is_doubted(index_name(label)) or self._is_doubted(index_name())
         if changed:
             self._announce(label, old)
         for page in reversed(new):
             self._replace(ready, page, pause, is_doubted=page.number in doubted)
         if label in self.manifest.sections and new:
-            # Known from here on, whatever comes: a later index of the site is made of what is known.
+            # A later index is made from the manifest, even if this build breaks off.
             known.pages.update({page.number: entries[page.number] for page in new})
             self.files.manifest_file.write(self.manifest)
         if is_lacking and old:
-            # Before a page gives up its rows, the page that has them now can be found.
+            # Before a page gives up rows, an index lists the page that has them now.
             here = {**entries, **{page.number: known.pages[page.number] for page in old}}
             both = SectionEntry(pages={**known.pages, **here}, base=ready.plan.section.public_base)
             self._publish_index(index_name(label), make_index(self._items(label, both)))
@@ -128,12 +128,12 @@ class PublishedSet:
         self._publish_index(index_name(label), index)
         self.files.manifest_file.write(self.manifest)
         for number in ready.outcomes:
-            # Where they wait in a storage that cannot list them, nobody else finds them again.
+            # A storage that cannot list its files would never be cleared of them.
             ready.staging.remove(page_file(label, number))
         return len(changed)
 
     def finish(self, *, prune: bool, keeps_unregistered: bool = False) -> str | None:
-        """Publish the index of the site, remove what no index has listed for long, and return where the index is."""
+        """Publish the index of the site, remove files retired long ago, and return the path of the index."""
         for label in () if keeps_unregistered else self.unregistered:
             section = self.manifest.sections.pop(label)
             self._retire(label, section, section.pages)
@@ -142,7 +142,7 @@ class PublishedSet:
         place = self._publish_index(index_name(), make_index(items) if items else None)
         for label, section in self.manifest.sections.items():
             if self.manifest.indexes.get(index_name(label)) == "":
-                # Of a build that broke off: it may list what is removed now.
+                # A build broke off while it replaced this index, which may list a file that is about to be removed.
                 self._publish_index(index_name(label), self._index(label, section))
         self._retire_unlisted()
         self._remove_retired(0 if prune else get_settings().GRACE_PERIOD)
@@ -150,9 +150,9 @@ class PublishedSet:
         return place
 
     def stale_indexes(self, labels: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield the label of each index that is not what `finish` would leave, "" for that of the site, and why.
+        """Yield the label of each index that `finish` would change, "" for that of the site, and why.
 
-        Of the pages it takes what is known: those that are due are another matter.
+        Compares with the manifest; pages that are due are not considered.
         """
         sections = {
             label: replace(section, base=get_section(label, self.site).public_base)
@@ -164,13 +164,13 @@ class PublishedSet:
             if not self._is_published(index_name(label), self._index(label, section)):
                 yield label, self._why_stale(index_name(label), "section")
         for label in self.unregistered:
-            yield label, "the section is not registered any more"
+            yield label, "the section is no longer registered"
         items = list(self._all_items(sections))
         if not self._is_published(index_name(), make_index(items) if items else None):
             yield "", self._why_stale(index_name(), "site")
 
     def _entries(self, ready: Ready, known: SectionEntry) -> dict[int, PageEntry]:
-        """Return what will be known of the pages."""
+        """Return the manifest entries of the pages."""
         entries = {}
         for page in ready.pages:
             if page.number not in ready.outcomes:
@@ -178,7 +178,7 @@ class PublishedSet:
                 continue
             before, outcome = known.pages.get(page.number), ready.outcomes[page.number]
             found = outcome.found
-            # A change that the page does not show is none for who reads it.
+            # The date moves only with a change that the page shows.
             is_same = before is not None and before.digest == found["digest"]
             entries[page.number] = PageEntry(
                 digest=found["digest"],
@@ -194,7 +194,7 @@ class PublishedSet:
         return entries
 
     def _doubt_damaged(self, ready: Ready, known: SectionEntry) -> None:
-        """Take back what is known of pages whose files are not what was published."""
+        """Mark the pages whose files are damaged as unfinished."""
         for page in ready.pages:
             if page.number in ready.outcomes and known.digest(page.number):
                 data = self._staged(ready, page)
@@ -213,7 +213,7 @@ class PublishedSet:
         return not all(self.store.holds(self._path(name), data) for name, data in files.items())
 
     def _announce(self, label: str, old: Iterable[Page]) -> None:
-        """Note that files are about to change: what a killed build has replaced is not taken for what was there."""
+        """Note in the manifest that files are about to change, so that no build trusts them if this one is killed."""
         known = self.manifest.section(label)
         for page in old:
             known.pages[page.number].formats = []
@@ -228,7 +228,7 @@ class PublishedSet:
         label, base = ready.plan.section.label, ready.plan.section.public_base
         for name, data in self._page_files(ready, page, self._staged(ready, page)).items():
             if self._publish_file(name, data, is_doubted=is_doubted):
-                # Also under the name that the index has: a web server may make the one of the other.
+                # Also under the name in the index: a web server may make that from the file.
                 self.changed[f"{base}{name}"] = self.changed[f"{base}{self._listed_name(label, page.number)}"] = None
 
     def _staged(self, ready: Ready, page: Page) -> bytes:
@@ -239,13 +239,13 @@ class PublishedSet:
             data = b""
         if zlib.crc32(data) != ready.outcomes[page.number].crc:
             raise SitemapError(
-                f"Page {page.number} of the sitemap {label!r} did not survive in {ready.staging.place}, where it was "
-                "waiting to be published. Build again; if that does not help, set STAGING to another place."
+                f"Page {page.number} of the sitemap {label!r} was damaged or lost in {ready.staging.path}, where it "
+                "waited to be published. Build again; if that does not help, set STAGING to another place."
             )
         return data
 
     def _publish_file(self, name: str, data: bytes, *, is_doubted: bool) -> bool:
-        """Replace a file, and return whether it had other bytes; where that `is_doubted` it is read first."""
+        """Replace a file and return whether its bytes changed; one that `is_doubted` is compared first."""
         if is_doubted and self.files.has(name) and self.store.holds(self._path(name), data):
             return False
         self.store.publish(self._path(name), data)
@@ -254,7 +254,7 @@ class PublishedSet:
         return True
 
     def _publish_index(self, name: str, document: Document | None) -> str | None:
-        """Publish an index and return where it is; an index without sitemaps would be invalid, and is removed."""
+        """Publish an index and return its path; without a document, remove the index."""
         if document is None:
             for file in index_files(name):
                 if self.store.has(self._path(file)):
@@ -263,14 +263,14 @@ class PublishedSet:
             self.manifest.indexes.pop(name, None)
             return None
         if self._announced.get(name):
-            # Nothing has happened to it since.
+            # It was announced, but not replaced.
             self.manifest.indexes[name] = self._announced.pop(name)
         if not self._is_published(name, document):
-            # One of the two may be there.
+            # One of its two files may be there already.
             is_doubted = self.manifest.indexes.get(name) in (None, "", document.digest)
             if not is_doubted:
                 self.manifest.indexes[name] = ""
-            # What an index lists is known: the next one is made of what is known, and must not lose it.
+            # The next index is made from the manifest, which must know all that this index lists.
             self.files.manifest_file.write(self.manifest)
             for file, data in _index_files(name, document).items():
                 if self._publish_file(file, data, is_doubted=is_doubted):
@@ -279,7 +279,7 @@ class PublishedSet:
         return self.store.where(self._path(file_name(name, "xml")))
 
     def _is_doubted(self, name: str) -> bool:
-        """Return whether an earlier build was replacing an index when it broke off."""
+        """Return whether an earlier build broke off while it replaced an index."""
         return self.manifest.indexes.get(name) == "" and name not in self._announced
 
     def _is_published(self, name: str, document: Document | None) -> bool:
@@ -304,7 +304,7 @@ class PublishedSet:
             yield IndexItem(f"{section.base}{self._listed_name(label, number)}", page.lastmod)
 
     def _all_items(self, others: dict[str, SectionEntry]) -> Iterator[IndexItem]:
-        """Yield what the index of the site lists, with `others` in place of what is known of those sections."""
+        """Yield the items of the site's index, with `others` in place of the manifest entries of those sections."""
         for label in (*registry, *self.unregistered):
             section = others.get(label) or self.manifest.sections.get(label)
             if section is not None:
@@ -313,12 +313,12 @@ class PublishedSet:
                 yield from self._listed(label)
 
     def _listed(self, label: str) -> Iterator[IndexItem]:
-        """Yield the pages of a section that the manifest does not know: somebody has removed it."""
+        """Yield the listed pages of a section that is missing in the manifest, as when somebody has removed that."""
         document = self.store.read(self._path(index_file(label)))
         if document is None:
             return
         if find_override(INDEX) is not None:
-            # What a template of the project wrote may be anything.
+            # An index written by a project's template may have any form.
             plan = stored_plan(get_section(label, self.site))
             there = [page for page in plan.pages if self.store.has(self._path(page_file(label, page.number)))]
             yield from list_pages(replace(plan, pages=there), self.site.public_url)
@@ -336,7 +336,7 @@ class PublishedSet:
             self.removed[f"{section.base}{self._listed_name(label, number)}"] = None
 
     def _retire_unlisted(self) -> None:
-        """Give the files of sections that are no page's, the rest of a killed build too, the same time."""
+        """Retire files that belong to no listed page, such as those of a killed build."""
         wanted = {
             name
             for label, section in self.manifest.sections.items()
@@ -344,7 +344,7 @@ class PublishedSet:
             for name in page_files(label, number, formats())
         }
         for name in wanted & self.manifest.retired.keys():
-            # It came back.
+            # The page is listed again.
             del self.manifest.retired[name]
         for name in sorted((self.files.names or set()) - wanted):
             file = parse_page_file(name)
@@ -354,7 +354,7 @@ class PublishedSet:
     def _remove_retired(self, period: float) -> None:
         now = time.time()
         for name, since in list(self.manifest.retired.items()):
-            # A moment in the future was written by another clock.
+            # A time in the future came from another clock.
             self.manifest.retired[name] = min(since, now)
             if since <= now - period or not period:
                 self.store.remove(self._path(name))

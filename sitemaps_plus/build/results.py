@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from sitemaps_plus.build.shrink_guard import Objection
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, Report
 from sitemaps_plus.stores.manifest import SectionEntry
 
@@ -37,33 +38,38 @@ class BuildProgress(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class SectionResult:
-    """What became of one section of one site."""
+    """The result of one section of one site."""
 
     site: str
     label: str
     pages: int = 0
-    """Pages that are listed."""
+    """How many pages the index lists."""
     rendered: int = 0
-    """Pages that were made, and perhaps found unchanged."""
+    """How many pages were rendered, changed or not."""
     skipped: int = 0
-    """Pages that are as they were."""
+    """How many pages were not rendered."""
     written: int = 0
-    """Pages whose files were replaced."""
+    """How many pages got new files."""
     numbers: list[int] = field(default_factory=list)
-    """The pages that are listed."""
+    """The numbers of the listed pages."""
     urls: int = 0
     bytes: int = 0
     """Uncompressed."""
     left_out: int = 0
-    """Rows that are on no page, also of pages that were not made now."""
+    """How many rows are on no page, counting also pages that were not rendered now."""
     report: Report
-    """What was left out of the pages that were made now."""
+    """The problems of the pages that were rendered now."""
     error: str | None = None
-    """Why the section was not published; its files stay as they were."""
+    """Why the section was not published; its files were not changed."""
     is_stopped: bool = False
-    """Whether it was not built because the build was asked to stop."""
-    is_held_back: bool = False
-    """Whether only ``allow_shrink`` is missing."""
+    """Whether it was not published because the build was stopped."""
+    objection: Objection | None = None
+    """Why the shrink guard held the section back; ``allow_shrink`` would publish it."""
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether the shrink guard held the section back."""
+        return self.objection is not None
 
     def count_page(self, urls: int, size: int) -> None:
         """Add a listed page."""
@@ -78,7 +84,7 @@ class SectionResult:
         self.bytes = sum(page.bytes for page in known.pages.values())
 
     def as_json(self) -> dict[str, Any]:
-        """Return what JSON can hold, without the problems of single rows."""
+        """Return the result for JSON, without the problems of single rows."""
         return {
             "site": self.site,
             "label": self.label,
@@ -98,21 +104,21 @@ class SectionResult:
 
 @dataclass(slots=True, kw_only=True)
 class BuildResult:
-    """What a build did."""
+    """The result of a build."""
 
     sections: list[SectionResult] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    """What failed beside the sections: an index, a site."""
+    """Errors that are not of one section: of an index, of a site."""
     indexes: list[str] = field(default_factory=list)
-    """Where the index of each site is."""
+    """The path of the index of each site."""
     locked: list[str] = field(default_factory=list)
-    """The sites that another build was building."""
+    """Why a site was not built: the texts that name the build that holds its lease."""
     is_stopped: bool = False
-    """Whether the build was asked to stop before it was through."""
+    """Whether the build was stopped before its end."""
     seconds: float = 0.0
 
     def of_site(self, domain: str) -> dict[str, Any]:
-        """Return what is kept of the build of one site, by the names of the fields of ``Build``."""
+        """Return the fields of ``Build`` that the history keeps of one site."""
         sections = [section for section in self.sections if section.site == domain]
         counts = {
             name: sum(getattr(section, name) for section in sections)
@@ -121,6 +127,7 @@ class BuildResult:
         kept = [
             {
                 **section.as_json(),
+                "objection": section.objection and section.objection._asdict(),
                 "problems": [problem.as_list() for problem in section.report.problems[:PROBLEMS_PER_SECTION]],
             }
             for section in sections

@@ -137,7 +137,7 @@ class SectionBuild:
             )
         if self.options.allow_shrink:
             return
-        reason = why_not_publish(
+        objection = why_not_publish(
             # News come and go.
             urls_before=0 if self.section.is_windowed else urls_before,
             urls_now=result.urls,
@@ -145,9 +145,9 @@ class SectionBuild:
             shape_now=_merged((outcomes.get(page.number) or self.known.pages[page.number]).shape for page in pages),
             most=get_settings().MAX_SHRINK,
         )
-        if reason:
-            result.is_held_back = True
-            raise SitemapError(reason)
+        if objection:
+            result.objection = objection
+            raise SitemapError(str(objection))
 
     def _publish(
         self, assembly: Assembly, pages: list[Page], staging: Staging, fingerprint: str, began: datetime

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sitemaps_plus.protocol.shapes import Shape
 
 _FEWEST = 10
 
 
+class Objection(NamedTuple):
+    """Why a section must not be published."""
+
+    problem: str
+    advice: str
+
+    def __str__(self) -> str:
+        """Return both as one text."""
+        return f"{self.problem} {self.advice}"
+
+
 def why_not_publish(
     *, urls_before: int, urls_now: int, shape_before: Shape | None, shape_now: Shape | None, most: float
-) -> str | None:
+) -> Objection | None:
     """Return why a build must not publish a section, and what to do about it; None if nothing is wrong.
 
     `most` is the share of its URLs that the section may lose, 0 to 1. Without one of the shapes only the numbers of
@@ -21,7 +34,7 @@ def why_not_publish(
     return reason
 
 
-def _lost(before: int, now: int, most: float) -> str | None:
+def _lost(before: int, now: int, most: float) -> Objection | None:
     lost = before - now
     # The small addition makes up for float arithmetic: 29 of 100 are not more than 0.29 of them.
     if lost <= before * most + 1e-9:
@@ -34,7 +47,7 @@ def _lost(before: int, now: int, most: float) -> str | None:
     return _with_advice(problem, "check which rows the section has")
 
 
-def _turned_blank(before: Shape, now: Shape) -> str | None:
+def _turned_blank(before: Shape, now: Shape) -> Objection | None:
     was_fine = before.sampled > 0 and before.blank * 10 < before.sampled
     # In a small sample, one URL that is rightly called /null/ may be half of it.
     is_blank = now.blank > 0 and (now.blank == now.sampled or (now.blank * 2 >= now.sampled >= _FEWEST))
@@ -47,7 +60,7 @@ def _turned_blank(before: Shape, now: Shape) -> str | None:
     return _with_advice(problem, "check the location of the section")
 
 
-def _left_its_prefix(before: Shape, now: Shape) -> str | None:
+def _left_its_prefix(before: Shape, now: Shape) -> Objection | None:
     prefix = before.prefix
     if min(before.sampled, now.sampled) < _FEWEST or prefix == "/" or not now.has_left(prefix):
         return None
@@ -55,8 +68,9 @@ def _left_its_prefix(before: Shape, now: Shape) -> str | None:
     return _with_advice(problem, "check the location of the section and the URL patterns")
 
 
-def _with_advice(problem: str, else_do: str) -> str:
-    return (
-        f"{problem}. If this is intended, publish it with --allow-shrink. If not, {else_do}. "
-        "The published files of the section were not changed."
+def _with_advice(problem: str, else_do: str) -> Objection:
+    return Objection(
+        f"{problem}.",
+        f"If this is intended, publish it with --allow-shrink. If not, {else_do}. "
+        "The published files of the section were not changed.",
     )

@@ -1,4 +1,4 @@
-"""Keep finished documents in a Django cache; one that is down, slow, full or spoiled costs time and nothing else."""
+"""Keep finished documents in a Django cache; a cache that is down, slow, full or damaged only costs time."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ from sitemaps_plus.conf import get_settings
 logger = logging.getLogger("sitemaps_plus")
 
 FORMAT = 1
-"""Raised when what is kept takes another form: values of an older release are no values then."""
+"""Increased when the form of the values changes: values of an older release are misses then."""
 
 KEEP = 7 * 86_400
-"""Seconds for which a document is kept: it is the last good version while the database is down."""
+"""Seconds for which a document is kept, as the last good version while the database is down."""
 
 CLAIM = 60
-"""Seconds after which somebody else may render a page whose renderer has not said that it is done."""
+"""Seconds after which another process may render a page that a process has claimed and not released."""
 
 PAUSE = 0.05
-"""Seconds until another process's claim is seen, which a database may refuse to add to before it shows it."""
+"""Seconds until the claim of another process is visible; a database may refuse ours before it shows theirs."""
 
 PART = 900_000
-"""Bytes of one value: memcached takes one of a million with its key."""
+"""Bytes of one value; memcached limits a value to a million, key included."""
 
 SLOW = 0.1
-"""Seconds after which a failure costs more than asking again: one that comes at once is of a single value, perhaps."""
+"""Seconds after which a failure counts as slow; a fast one may concern only a single value."""
 
 REST = 5
-"""Seconds for which a cache that failed slowly is not asked: a time-out for each request would stop the site."""
+"""Seconds for which a cache that failed slowly is not used: a time-out for each request would stop the site."""
 
-SAY_AGAIN = 60
+WARN_EVERY = 60
 """Seconds between two warnings about the same cache."""
 
 LARGEST = 100_000_000
-"""Bytes of a document: twice what the protocol allows."""
+"""Largest document in bytes: twice what the protocol allows."""
 
 AHEAD = 60
 """Seconds by which the clock of another machine may be fast."""
 
 _LOOK = "sitemaps_plus:look:"
 
-# The years 1 and 9999, beyond which there are no dates.
+# The years 1 and 9999, the limits of datetime.
 _FIRST, _LAST = -62_135_596_800.0, 253_402_300_799.0
 
 T = TypeVar("T")
@@ -64,10 +64,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What is known of a kept document; its bytes are values of their own."""
+    """The metadata of a kept document; its bytes are separate values."""
 
     token: str
-    """Stands before each part of the bytes, so that those of another version are told apart."""
+    """Precedes each part of the bytes, so that parts of two versions are never mixed."""
     digest: str
     """SHA-256 of the uncompressed bytes."""
     size: int
@@ -75,13 +75,13 @@ class Kept:
     packed: int
     """Bytes of gzip."""
     checksum: int
-    """CRC-32 of them, which costs less than half of what an empty view does."""
+    """CRC-32 of the gzip, which costs less than half of an empty view."""
     state: str
-    """What the document was made of; another state may mean other bytes."""
+    """Changes with the rows, the recipe and the base of the URLs; another one may mean other bytes."""
     changed_at: float | None
     """When the content changed, in seconds since 1970."""
     checked_at: float
-    """When the database was last asked whether it changed."""
+    """When the database was last queried for changes."""
     rendered_at: float
 
 
@@ -106,22 +106,22 @@ class DocumentCache:
         self._alias = alias
 
     def find(self, name: str, label: str) -> tuple[Kept | None, float]:
-        """Return what is known of a document, and when somebody last said that its section has changed."""
+        """Return the metadata of a document, and when its section was last reported as changed."""
         return self._found(name, label, self._ask_many([_key(name), f"{_LOOK}{label}"]))
 
     def find_all(self, name: str, label: str) -> tuple[Kept | None, float, bytes | None]:
-        """Return what `find` returns, and the gzip of the document, mostly with a single question."""
+        """Return the values of `find` and the gzip of the document, usually in one round trip."""
         first = _part_keys(name, 0)
         found = self._ask_many([_key(name), f"{_LOOK}{label}", *first])
         kept, looked = self._found(name, label, found)
         return kept, looked, self.read(name, kept, found) if kept else None
 
     def has(self, name: str, label: str) -> bool:
-        """Return whether a document is there as a whole."""
+        """Return whether a whole document is there."""
         return self.find_all(name, label)[2] is not None
 
     def read(self, name: str, kept: Kept, found: Mapping[str, Any] | None = None) -> bytes | None:
-        """Return the gzip of a document, or None where not all of it is there; `found` are parts read already."""
+        """Return the gzip of a document, or None where a part is missing; `found` holds parts already read."""
         keys = _part_keys(name, kept.packed)
         missing = [key for key in keys if not found or key not in found]
         found = {**(found or {}), **(self._ask_many(missing) if missing else {})}
@@ -132,7 +132,7 @@ class DocumentCache:
                 return None
             parts.append(part[len(head) :])
         data = parts[0] if len(parts) == 1 else b"".join(parts)
-        # A bit that has turned over would fail every reader until the page changes.
+        # A flipped bit would reach every reader until the page changes.
         return data if len(data) == kept.packed and zlib.crc32(data) == kept.checksum else None
 
     def keep(
@@ -160,7 +160,7 @@ class DocumentCache:
         )
 
         def put(cache: Any) -> None:
-            # The bytes first: what is known of them must not lead to what is not there yet.
+            # The bytes first: the metadata must not lead to parts that are not there yet.
             for at, key in enumerate(_part_keys(name, kept.packed)):
                 cache.set(key, _head(kept.token, at) + gzipped[at * PART : (at + 1) * PART], KEEP)
             cache.set(_key(name), _value(kept), KEEP)
@@ -169,50 +169,50 @@ class DocumentCache:
         return kept
 
     def note(self, name: str, kept: Kept) -> None:
-        """Keep what is known of a document, whose bytes are there already."""
+        """Store the metadata of a document whose bytes are there already."""
         self._ask(lambda cache: cache.set(_key(name), _value(kept), KEEP), None)
 
     def forget(self, name: str) -> None:
-        """Keep a document no longer; without what is known of them its bytes are not found."""
+        """Delete a document: without its metadata its bytes are not found."""
         self._ask(lambda cache: cache.delete(_key(name)), None)
 
     def claim(self, name: str) -> str | None:
-        """Return a token for whoever may render a document now, None while another one does.
+        """Return a token that allows to render a document now; None while another process does.
 
-        A cache in files does not add in one step: there, two who ask in the same millisecond may both get one.
+        A cache in files does not add atomically: two processes may both get a token within the same millisecond.
         """
         token, key = secrets.token_hex(8), f"{_key(name)}:claim"
 
         def add(cache: Any) -> bool:
             for pause in (0.0, PAUSE):
                 time.sleep(pause)
-                # Adding costs a database more than reading, and who waits for a document asks often.
+                # Adding costs a database more than reading, and waiting processes try often.
                 if cache.get(key) is not None:
                     return False
                 if cache.add(key, token, CLAIM):
                     return bool(cache.get(key, token) == token)
-            # Not added, and nobody holds it: the cache hides that it fails, and somebody has to render.
+            # Not added, and nobody holds it: the cache hides its errors. Rendering twice is better than never.
             return True
 
         return token if self._ask(add, True) else None
 
     def release(self, name: str, token: str) -> None:
-        """Let others render a document again."""
+        """Give a claim back."""
         key = f"{_key(name)}:claim"
         self._ask(lambda cache: cache.get(key) == token and cache.delete(key), None)
 
     def look_again(self, labels: Sequence[str]) -> None:
-        """Say that the rows of sections have changed; what was checked before is checked again."""
-        # The end of this second: who is told that it was said already has changed something before.
+        """Report that the rows of sections have changed, so that documents are checked again."""
+        # The end of this second: a report that was made within it covers later changes of the same second.
         moment = math.floor(time.time()) + 1.0
         values = {f"{_LOOK}{label}": moment for label in labels}
 
-        def say(cache: Any) -> None:
-            # In a database it would cost queries at every save; a check comes soon anyhow.
+        def put(cache: Any) -> None:
+            # In a database it would cost queries at every save; the next check comes soon anyway.
             if not isinstance(cache, BaseDatabaseCache):
                 cache.set_many(values, KEEP)
 
-        self._ask(say, None)
+        self._ask(put, None)
 
     def _ask_many(self, keys: Sequence[str]) -> dict[str, Any]:
         return self._ask(lambda cache: dict(cache.get_many(keys)), {})
@@ -232,13 +232,13 @@ class DocumentCache:
         return None
 
     def _ask(self, question: Callable[[Any], T], otherwise: T) -> T:
-        """Return the cache's answer, or what stands for it where the cache fails."""
+        """Return the result of `question`, or `otherwise` where the cache fails."""
         began = time.monotonic()
         until = _resting.get(self._alias)
         if until is not None:
             if until > began:
                 return otherwise
-            # One tries whether it is well again; the others do not wait for a time-out with it.
+            # One request tries again; the others do not wait for a time-out.
             _resting[self._alias] = began + REST
         try:
             answer = question(caches[self._alias])
@@ -254,14 +254,14 @@ class DocumentCache:
         return answer
 
 
-# Of this process: each of its threads has a connection of its own to the same cache.
+# For all threads of this process: each has its own connection to the same cache.
 _resting: dict[str, float] = {}
 _warned: dict[str, float] = {}
 
 
 @receiver(setting_changed)
 def _forget(*, setting: str, **_kwargs: Any) -> None:
-    """Know nothing of a cache that another one takes the place of, as in a test."""
+    """Forget the failures of a cache that is replaced by another one, as in a test."""
     if setting == "CACHES":
         _resting.clear()
         _warned.clear()
@@ -274,7 +274,7 @@ def get_cache() -> DocumentCache:
 
 def _warn(alias: str, problem: str) -> None:
     now = time.monotonic()
-    if _warned.get(alias, -math.inf) + SAY_AGAIN <= now:
+    if _warned.get(alias, -math.inf) + WARN_EVERY <= now:
         _warned[alias] = now
         logger.warning(
             "The cache %r cannot be used for sitemaps at the moment, which makes them slow: %s", alias, problem
@@ -294,12 +294,12 @@ def _head(token: str, at: int) -> bytes:
 
 
 def _value(kept: Kept) -> dict[str, Any]:
-    """Return what is kept of it: types of Python alone, which each release can unpickle."""
+    """Return a dict of plain Python types, which any release can unpickle."""
     return {"format": FORMAT, **asdict(kept)}
 
 
 def _is_ours(value: Any) -> bool:
-    """Return whether this release wrote a value; one that it did not must make no request fail."""
+    """Return whether this release wrote a value; other values count as misses."""
     return (
         type(value) is dict
         and value.keys() == _TYPES.keys()
@@ -313,5 +313,5 @@ def _is_ours(value: Any) -> bool:
 
 
 def is_for_one_process() -> bool:
-    """Return whether what one process puts into the cache is of no use to any other."""
+    """Return whether no other process can read the cache."""
     return isinstance(caches[get_settings().CACHE], LocMemCache | DummyCache)

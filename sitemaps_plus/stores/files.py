@@ -1,4 +1,4 @@
-"""Put built files into a Storage so that a reader sees the old file or the new one, never a part of one."""
+"""Store built files so that a reader gets the old file or the new one, never a part."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storag
 
 from sitemaps_plus.conf import get_settings
 
-# Nothing else in the directory that begins with a dot is ours: a web server may read .htaccess there.
+# Other files that begin with a dot are not ours, for example .htaccess.
 _TEMPORARY = re.compile(r"\.sitemap.*\.[a-z0-9_]{8}")
 
 _PROBE = "sitemap.xml"
 
 
 class FileStore:
-    """A place for built files, by names such as ``example.com/sitemap-products-1.xml.gz``."""
+    """Built files in a Django storage, by paths such as ``example.com/sitemap-products-1.xml.gz``."""
 
     def __init__(self, storage: Storage, prefix: str = "") -> None:
         self.storage = storage
@@ -46,14 +46,14 @@ class FileStore:
         return _read(self.storage, self.prefix + name)
 
     def holds(self, name: str, data: bytes) -> bool:
-        """Return whether the content of `name` is known to be exactly `data`; what cannot be read is not."""
+        """Return whether the content of `name` is exactly `data`; False where it cannot be read."""
         try:
             return _read(self.storage, self.prefix + name) == data
         except Exception:  # each storage has errors of its own
             return False
 
     def can_replace(self) -> bool:
-        """Return whether a file can take the name of another one; ask nothing of a server."""
+        """Return whether the storage overwrites files; does not contact a server."""
         if isinstance(self.storage, FileSystemStorage | InMemoryStorage):
             return True
         probe: Any = copy(self.storage)
@@ -65,7 +65,7 @@ class FileStore:
         return self.storage.exists(self.prefix + name)
 
     def list(self, directory: str) -> set[str] | None:
-        """Return the names of the files in a directory without those of unfinished writes.
+        """Return the names of the files in a directory, without unfinished ones.
 
         None where the storage cannot tell, nothing where there is no such directory.
         """
@@ -75,12 +75,12 @@ class FileStore:
         return {name for name in names if not name.startswith(".")}
 
     def remove(self, name: str) -> None:
-        """Take `name` away, if there is such a file."""
+        """Remove `name`, if there is such a file."""
         if self.has(name):
             self.storage.delete(self.prefix + name)
 
     def sweep(self, directory: str) -> None:
-        """Remove what killed writes have left in a directory, where nobody else writes to it."""
+        """Remove the temporary files of killed builds from a directory that nobody else writes to."""
         if not isinstance(self.storage, FileSystemStorage):
             return
         for name in sorted(self._names(directory) or ()):
@@ -88,7 +88,7 @@ class FileStore:
                 self.storage.delete(f"{self.prefix}{directory}/{name}")
 
     def where(self, name: str) -> str:
-        """Return where `name` can be found, for people."""
+        """Return the full path of `name`, for messages."""
         full = self.prefix + name
         return self.storage.path(full) if isinstance(self.storage, FileSystemStorage) else full
 
@@ -116,7 +116,7 @@ def _read(storage: Storage, name: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except Exception:
-        # Not every storage raises that error for it.
+        # Not every storage raises FileNotFoundError.
         if storage.exists(name):
             raise
         return None
@@ -154,13 +154,13 @@ def _make_directory(path: Path, mode: int | None) -> None:
 
 
 def _mode(storage: FileSystemStorage) -> int:
-    # mkstemp lets only the owner read; a web server is another user.
+    # mkstemp lets only the owner read, but a web server is another user.
     given = storage.file_permissions_mode
     return 0o644 if given is None else given
 
 
 def _give_group(path: Path, location: Path) -> None:
-    # As Django does: a web server may be let in by the group of the directory.
+    # As Django does: the web server may have access by the group of the directory.
     group = location.stat().st_gid
     if os.name == "posix" and path.stat().st_gid != group:
         with suppress(PermissionError):
@@ -168,7 +168,7 @@ def _give_group(path: Path, location: Path) -> None:
 
 
 def _sync_directory(path: Path) -> None:
-    # The new name is on disk only when its directory is.
+    # The rename is on disk only when the directory is.
     try:
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -176,14 +176,14 @@ def _sync_directory(path: Path) -> None:
         finally:
             os.close(handle)
     except OSError as error:
-        # All others say that this system cannot sync a directory.
+        # Other errors mean that this system cannot sync a directory.
         if error.errno in (errno.EIO, errno.ENOSPC, errno.EDQUOT):
             raise
 
 
 def _save(storage: Storage, name: str, data: bytes) -> None:
     if isinstance(storage, InMemoryStorage) and storage.get_available_name(name) != name:
-        # It cannot overwrite, and does not outlive its process anyway.
+        # It cannot overwrite, but a crash takes all of its files anyway.
         storage.delete(name)
     saved = storage.save(name, ContentFile(data))
     if saved != name:

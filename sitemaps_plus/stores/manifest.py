@@ -1,4 +1,4 @@
-"""Remember beside the published files what they are: each page by its digest, and what no index lists any more."""
+"""Store the manifest next to the published files: the digest of each page and index, and the retired files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION = 1
 
 @dataclass(slots=True, kw_only=True)
 class PageEntry:
-    """What is known of a published page."""
+    """The manifest entry of a published page."""
 
     digest: str
     """SHA-256 of the uncompressed bytes."""
@@ -31,19 +31,19 @@ class PageEntry:
     bytes: int
     """Uncompressed."""
     lastmod: str | None
-    """As the index says it."""
+    """As written in the index."""
     formats: list[Format] = field(default_factory=lambda: ["xml.gz"])
-    """What is made of it; empty from before its files are replaced until afterwards, as nobody knows what they are."""
+    """The formats of its files; empty while they are replaced, because a killed build leaves them unknown."""
     left_out: int = 0
     dropped: int = 0
     raised: int = 0
     shape: dict[str, Any] = field(default_factory=dict)
-    """What its URLs look like."""
+    """The shape of its URLs, see ``protocol.shapes``."""
 
 
 @dataclass(slots=True, kw_only=True)
 class SectionEntry:
-    """What is known of the published pages of a section."""
+    """The manifest entry of a section."""
 
     pages: dict[int, PageEntry] = field(default_factory=dict)
     """By number, in the order in which they are listed."""
@@ -58,7 +58,7 @@ class SectionEntry:
         return sum(page.urls for page in self.pages.values())
 
     def digest(self, number: int) -> str:
-        """Return the digest of a page; empty where the page is not published, or its files are in doubt."""
+        """Return the digest of a page; empty where it is not published, or its files are unfinished."""
         page = self.pages.get(number)
         return page.digest if page and page.formats else ""
 
@@ -68,20 +68,20 @@ class Manifest:
     """The published set of one site."""
 
     origin: str
-    """What all URLs begin with."""
+    """The beginning of all URLs: origin and script prefix."""
     sections: dict[str, SectionEntry] = field(default_factory=dict)
     indexes: dict[str, str] = field(default_factory=dict)
     """SHA-256 of the uncompressed bytes of each index by its name, ``sitemap-products``; empty while it is replaced."""
     retired: dict[str, float] = field(default_factory=dict)
-    """Files that no index lists any more, and since when, in seconds since 1970."""
+    """Files that no index lists any more, each with the time since when, in seconds since 1970."""
 
     def section(self, label: str) -> SectionEntry:
-        """Return what is known of a section, of which that may be nothing."""
+        """Return the entry of a section, an empty one where there is none."""
         return self.sections.get(label) or SectionEntry()
 
 
 class ManifestFile:
-    """The manifest as it lies beside the files."""
+    """The file of the manifest."""
 
     def __init__(self, store: FileStore, directory: str) -> None:
         self._store = store
@@ -90,11 +90,11 @@ class ManifestFile:
 
     @property
     def where(self) -> str:
-        """Where it is, for people."""
+        """Its path or name, for messages."""
         return self._store.where(self._name)
 
     def read(self) -> Manifest | None:
-        """Return what is known; None where nothing is, or nothing that can be read: then all is built anew."""
+        """Return the manifest; None where there is none, or none that can be read: then all pages are rendered."""
         data = self._store.read(self._name)
         if data is None:
             return None
@@ -107,7 +107,7 @@ class ManifestFile:
         return manifest
 
     def write(self, manifest: Manifest) -> None:
-        """Keep what is known, if it differs from what was kept last."""
+        """Store the manifest, if it differs from the stored one."""
         data = json.dumps({"format": VERSION, **asdict(manifest)}, separators=(",", ":")).encode()
         if data != self._last and (self._last or manifest.sections or manifest.retired):
             self._store.publish(self._name, data)
@@ -157,14 +157,14 @@ def _load_page(given: dict[str, Any]) -> PageEntry:
 
 
 def _file_name(name: str) -> str:
-    # What is retired is removed some day: it must be ours.
+    # Retired files are removed later, so the name must be that of a page.
     if parse_page_file(name) is None:
         raise ValueError(f"{name!r} is no page")
     return name
 
 
 def _checked(value: Any, kind: Callable[..., Any]) -> Any:
-    # What is written here is read by the next build, whoever has edited it meanwhile.
+    # Somebody may have edited the file since it was written.
     is_right = isinstance(value, (int, float) if kind is float else kind)  # type: ignore[arg-type]
     if not is_right or isinstance(value, bool) or (kind is float and not math.isfinite(value)):
         raise TypeError(f"{value!r} is no {kind.__name__}")

@@ -1,4 +1,4 @@
-"""Keep built files in a bucket of S3, each with one request and with headers that crawlers and CDNs understand."""
+"""Store built files in an S3 bucket, each with one request and with the headers that crawlers and CDNs need."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ except ImportError as error:
     raise MissingExtra(said) from error
 
 _TYPES = {
-    # Without Content-Encoding, which django-storages would guess: readers would unpack the file twice.
+    # Without the Content-Encoding that django-storages would guess: clients would decompress the file twice.
     ".gz": "application/gzip",
     ".xml": "application/xml; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
@@ -28,30 +28,30 @@ _TYPES = {
 }
 
 LARGEST = 64 * 1024 * 1024
-"""Bytes up to which a file is one request; the protocol allows 50 MiB."""
+"""Largest file in bytes that is uploaded with one request; the protocol allows 50 MiB."""
 
 
 class SitemapS3Storage(S3Storage):  # type: ignore[misc]
     """django-storages' storage for built files, with all of its options.
 
-    It always overwrites, and packs nothing by itself (``file_overwrite``, ``gzip``). Headers that ``object_parameters``
-    names go before those that it sends by itself.
+    It always overwrites and never compresses (``file_overwrite``, ``gzip``). Headers in ``object_parameters`` take
+    precedence over its own.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "file_overwrite": True, "gzip": False})
 
     def get_default_settings(self) -> dict[str, Any]:
-        """Return the settings of django-storages; unless configured, uploads have one part and no threads."""
+        """Return the settings of django-storages; by default uploads have one part and no threads."""
         found: dict[str, Any] = super().get_default_settings()
-        # Parts of an upload that broke off would stay in the bucket, unseen, and be paid for.
+        # The parts of an aborted upload would stay in the bucket and cost money.
         found["transfer_config"] = found["transfer_config"] or TransferConfig(
             multipart_threshold=LARGEST, use_threads=False
         )
         return found
 
     def get_object_parameters(self, name: str) -> dict[str, Any]:
-        """Return the headers of a file by the end of its name, and ``Cache-Control`` of the setting."""
+        """Return the headers of a file: the content type by its suffix, and ``CACHE_CONTROL``."""
         headers = {"ContentType": _TYPES.get(PurePosixPath(name).suffix), "CacheControl": get_settings().CACHE_CONTROL}
         given = super().get_object_parameters(name)
         return {**{header: value for header, value in headers.items() if value}, **given}
@@ -60,7 +60,7 @@ class SitemapS3Storage(S3Storage):  # type: ignore[misc]
         if mode != "rb":
             opened: File[Any] = super()._open(name, mode)
             return opened
-        # S3Storage asks three times: whether it is there, how large it is, and for the content.
+        # S3Storage would send three requests: for existence, size and content.
         given = self.get_object_parameters(name)
         options = {key: value for key, value in given.items() if key in ALLOWED_DOWNLOAD_ARGS}
         key = self._normalize_name(name)

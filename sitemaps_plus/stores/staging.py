@@ -1,4 +1,4 @@
-"""Hold rendered pages between rendering and publishing: in a directory, or under a prefix of the storage."""
+"""Keep rendered pages until they are published: in a directory, or under a prefix of the storage."""
 
 from __future__ import annotations
 
@@ -16,68 +16,68 @@ from sitemaps_plus.stores.files import get_store
 _PREFIX = "sitemaps_plus-"
 
 _ABANDONED = 86_400
-"""Seconds without a new page after which nobody uses a temporary directory any more."""
+"""Seconds without a new page after which a temporary directory is abandoned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staging:
-    """A place that only one build uses; processes hand it to each other."""
+    """A directory or prefix that one build uses, in all of its processes."""
 
-    place: str
+    path: str
     is_local: bool
     """Whether it is a directory of this machine."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Keep a page."""
+        """Store a page."""
         if self.is_local:
-            Path(self.place, name).write_bytes(data)
+            Path(self.path, name).write_bytes(data)
         else:
-            get_store().publish(f"{self.place}/{name}", data)
+            get_store().publish(f"{self.path}/{name}", data)
 
     def read(self, name: str) -> bytes:
         """Return a page; raise OSError where it is no longer there."""
         if self.is_local:
-            return Path(self.place, name).read_bytes()
-        data = get_store().read(f"{self.place}/{name}")
+            return Path(self.path, name).read_bytes()
+        data = get_store().read(f"{self.path}/{name}")
         if data is None:
-            raise FileNotFoundError(f"{get_store().where(f'{self.place}/{name}')} is gone.")
+            raise FileNotFoundError(f"{get_store().where(f'{self.path}/{name}')} is gone.")
         return data
 
     def remove(self, name: str) -> None:
-        """Take a page away, if it is there."""
+        """Remove a page, if it is there."""
         if self.is_local:
-            Path(self.place, name).unlink(missing_ok=True)
+            Path(self.path, name).unlink(missing_ok=True)
         else:
-            get_store().remove(f"{self.place}/{name}")
+            get_store().remove(f"{self.path}/{name}")
 
 
 @contextmanager
 def stage(directory: str, label: str) -> Iterator[Staging]:
-    """Give an empty place for the pages of a section of the site with that directory; what is in it goes afterwards.
+    """Give an empty staging area for one section of the site with that directory, and clear it afterwards.
 
-    ``STAGING`` says where: a directory of this machine, a prefix in the storage, or, without it, the directory for
-    temporary files. What a build that was killed has left behind is removed by the next one, in the last place a day
-    later. Other files are left alone.
+    ``STAGING`` is a directory of this machine, or a prefix in the storage; without it the directory for temporary files
+    is used. The next build removes the pages of a killed one, in the directory for temporary files a day later. Other
+    files are not touched.
     """
     given = str(get_settings().STAGING or "")
     if not given:
         with tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
             _remove_abandoned(Path(folder))
-            yield Staging(place=folder, is_local=True)
+            yield Staging(path=folder, is_local=True)
     elif Path(given).is_absolute():
         local = Path(given, directory, label)
         local.mkdir(parents=True, exist_ok=True)
         _empty(local, label)
         try:
-            yield Staging(place=str(local), is_local=True)
+            yield Staging(path=str(local), is_local=True)
         finally:
             _empty(local, label)
             for emptied in (local, local.parent):
-                # What is not empty is somebody else's too.
+                # One that is not empty has other files.
                 with suppress(OSError):
                     emptied.rmdir()
     else:
-        staging = Staging(place=f"{given.strip('/')}/{directory}/{label}", is_local=False)
+        staging = Staging(path=f"{given.strip('/')}/{directory}/{label}", is_local=False)
         _clear(staging, label)
         try:
             yield staging
@@ -92,8 +92,8 @@ def _empty(local: Path, label: str) -> None:
 
 
 def _clear(staging: Staging, label: str) -> None:
-    get_store().sweep(staging.place)
-    for name in get_store().list(staging.place) or ():
+    get_store().sweep(staging.path)
+    for name in get_store().list(staging.path) or ():
         if _is_ours(name, label):
             staging.remove(name)
 
@@ -104,7 +104,7 @@ def _is_ours(name: str, label: str) -> bool:
 
 
 def _remove_abandoned(made: Path) -> None:
-    """Remove what killed builds have left beside a directory that was made just now."""
+    """Remove the directories of killed builds next to a directory that was made just now."""
     ours = made.stat()
     for folder in made.parent.glob(f"{_PREFIX}*"):
         with suppress(OSError):

@@ -198,10 +198,8 @@ def _section_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
 def _outcome_alarms(status: SectionStatus) -> Iterator[Alarm]:
     """Yield alarms of the last build of a section, or of rows that are lost since."""
     outcome = status.outcome
-    if outcome.get("held_back"):
-        # The error of the shrink guard is a sentence about the problem, followed by the remedy.
-        problem, _sentence, remedy = str(outcome["error"]).partition(". ")
-        yield Alarm("error", status.label, f"{problem.removeprefix('SitemapError: ')}.", remedy)
+    if objection := outcome.get("objection"):
+        yield Alarm("error", status.label, objection["problem"], objection["advice"])
     elif outcome.get("error"):
         text = _("The last build of this section failed: %(error)s") % {"error": outcome["error"]}
         remedy = _("Correct this and build again. The section keeps its last good files.")

@@ -361,7 +361,7 @@ def test_a_connection_in_another_time_zone_sees_the_same_lease(offset: str) -> N
             cursor.execute(change, [offset])
         try:
             locked = is_locked()
-            held._asked -= LEASE
+            held._tried -= LEASE
             held.keep()
         finally:
             connection.close()

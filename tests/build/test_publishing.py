@@ -428,8 +428,8 @@ def test_sections_with_most_urls_that_nobody_registers_stay_until_that_is_allowe
     assert len(built.rows()) == 50
     assert held.errors == [
         "site example.com: SitemapError: No longer registered: products with 40 of 50 URLs. They stay in the index. "
-        "If that is meant, take them out with --allow-shrink. If not, look at INSTALLED_APPS, and at what registers "
-        "them."
+        "If that is meant, take them out with --allow-shrink. If not, look at INSTALLED_APPS, and at the code that "
+        "registers them."
     ]
     assert build(allow_shrink=True).is_complete
     assert len(built.rows()) == 10
@@ -601,7 +601,7 @@ def test_news_may_lose_all(site: BuiltSet, clock: Clock) -> None:
 @pytest.mark.parametrize(
     ("location", "reason"),
     [
-        (Concat(Value("/shop/None/"), F("slug"), output_field=CharField()), "have a part like /None/"),
+        (Concat(Value("/shop/None/"), F("slug"), output_field=CharField()), "have an empty part, such as /None/"),
         (Concat(Value("/"), F("slug"), output_field=CharField()), "begins with /shop/"),
     ],
     ids=["none", "prefix"],

@@ -32,7 +32,7 @@ from hypothesis import strategies as st
 
 from cache_processes import LAST, NAME, ROUNDS, claims, disconnect, in_process, put, start, writes_and_reads
 from sitemaps_plus.stores import cache as module
-from sitemaps_plus.stores.cache import FORMAT, KEEP, PART, REST, SAY_AGAIN, DocumentCache, Kept, get_cache
+from sitemaps_plus.stores.cache import FORMAT, KEEP, PART, REST, WARN_EVERY, DocumentCache, Kept, get_cache
 
 REDIS = os.environ.get("CACHE_URL", "redis://127.0.0.1:6379/0")
 MEMCACHED = os.environ.get("MEMCACHED_URL", "memcached://127.0.0.1:11211")
@@ -536,7 +536,7 @@ def test_a_value_that_this_release_did_not_write_is_warned_of_once_a_minute(
     put(DocumentCache("default"), b"data")
     fake.values[fake.given[-1][0]] = value
 
-    for _ in range(2 * SAY_AGAIN):
+    for _ in range(2 * WARN_EVERY):
         DocumentCache("default").find(NAME, "products")
         clock.now += 1
 
@@ -577,7 +577,7 @@ def test_a_cache_that_fails_breaks_nothing_and_is_warned_of_once_a_minute(
 ) -> None:
     fake.before = raising(RuntimeError("out of order"))
 
-    for _ in range(SAY_AGAIN + 1):
+    for _ in range(WARN_EVERY + 1):
         assert ask_everything(DocumentCache("default")) == [None, 0.0, None]
         clock.now += 1
 

@@ -78,7 +78,7 @@ def test_what_a_killed_build_has_left_is_removed_by_the_next_one(tmp_path: Path)
     with stage("example.com", "products") as staging:
         pass
     if staging.is_local:
-        Path(staging.place).mkdir(parents=True)
+        Path(staging.path).mkdir(parents=True)
     for name in (NAME, "sitemap-products-99.xml.gz"):
         staging.write(name, b"of a killed build")
 
@@ -98,10 +98,10 @@ def test_sections_and_sites_do_not_meet() -> None:
         stage("example.org", "products") as three,
     ):
         for staging in (one, two, three):
-            staging.write(NAME, staging.place.encode())
+            staging.write(NAME, staging.path.encode())
 
         assert [staging.read(NAME) for staging in (one, two, three)] == [
-            staging.place.encode() for staging in (one, two, three)
+            staging.path.encode() for staging in (one, two, three)
         ]
 
 
@@ -166,7 +166,7 @@ def test_a_page_that_is_spoiled_while_it_waits_is_not_published_nor_is_any_other
         result = build()
 
     error = str(result.sections[0].error)
-    assert "Page 1 of the sitemap 'products' did not survive in" in error
+    assert "Page 1 of the sitemap 'products' was damaged or lost in" in error
     assert "set STAGING" in error
     assert {name: get_store().read(f"example.com/{name}") for name in before} == before
     assert left(tmp_path) == []
@@ -181,7 +181,7 @@ def test_a_page_that_is_lost_while_it_waits_is_not_published_nor_is_any_other(mo
 
     result = build()
 
-    assert "Page 1 of the sitemap 'products' did not survive in" in str(result.sections[0].error)
+    assert "Page 1 of the sitemap 'products' was damaged or lost in" in str(result.sections[0].error)
     assert result.errors == []
     assert get_store().list("example.com") == set()
 
@@ -205,7 +205,7 @@ def test_other_files_in_the_same_place_stay(tmp_path: Path) -> None:
         pass
     strangers = ["photo.jpg", "sitemap-products.xml", "sitemap-more-1.xml.gz", ".htaccess"]
     if staging.is_local:
-        Path(staging.place).mkdir(parents=True)
+        Path(staging.path).mkdir(parents=True)
     for name in strangers:
         staging.write(name, b"mine")
 

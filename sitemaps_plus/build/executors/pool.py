@@ -1,4 +1,4 @@
-"""Start processes that are like this one, hand them tasks, and tell which of them died."""
+"""Run tasks in processes that are set up like this one, and report which of them died."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from django.db import connections
 from django.urls import get_script_prefix, set_script_prefix
 from django.utils.module_loading import import_string
 
-# No models, and nothing that has them: a process reads this module before Django is set up in it.
+# No import of models: a process reads this module before Django is set up in it.
 
 _PATIENCE = 5
-"""Seconds that a process gets to end by itself."""
+"""Seconds that a process has to end by itself before it is killed."""
 
-_GLANCE = 0.5
-"""Seconds for which it is waited for an answer."""
+_WAIT = 0.5
+"""Seconds to wait for an answer."""
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -38,20 +38,20 @@ class Ended:
     """How a process ended in the middle of a task."""
 
     status: int
-    """As ``multiprocessing`` has it: the exit status, or a signal as a negative number."""
+    """The exit status, or a signal as a negative number, as in ``multiprocessing``."""
 
     def __str__(self) -> str:
-        """Return the end of a sentence that begins with the process."""
+        """Return the rest of a sentence whose subject is the process."""
         if self.status >= 0:
             return f"ended with status {self.status} and without an answer; what it wrote to standard error says why"
         return f"was ended by signal {-self.status} ({signal.strsignal(-self.status) or 'unknown'})"
 
 
 class Pool(Generic[T, A]):
-    """Processes that turn tasks into answers, started when there is a task; all end with the ``with`` block."""
+    """Processes that turn tasks into answers; started on demand, ended with the ``with`` block."""
 
     def __init__(self, size: int, answer: str, setup: Setup) -> None:
-        """`answer` is where the function is that makes, in each process, what turns a task into an answer."""
+        """`answer` is the dotted path of a factory: called once in each process, it returns the function for tasks."""
         self._size = size
         self._answer = answer
         self._setup = setup
@@ -73,12 +73,12 @@ class Pool(Generic[T, A]):
 
     @property
     def has_room(self) -> bool:
-        """Whether fewer tasks are on their way than there may be processes."""
+        """Whether a process is free, or may be started."""
         return len(self._busy) < self._size
 
     @property
     def is_busy(self) -> bool:
-        """Whether a task is on its way."""
+        """Whether a task is being worked on."""
         return bool(self._busy)
 
     @property
@@ -86,9 +86,9 @@ class Pool(Generic[T, A]):
         return [process for process in self._processes if process.task is not None]
 
     def submit(self, task: T) -> None:
-        """Hand a task to a process that has none, a new one if need be."""
+        """Hand a task to a free process, a new one if need be."""
         process = next((process for process in self._processes if process.task is None), None) or self._start()
-        # If it has died, waiting for its answer will tell.
+        # If the process has died, `wait` reports it.
         with suppress(OSError):
             process.pipe.send(task)
         process.task = task
@@ -96,13 +96,13 @@ class Pool(Generic[T, A]):
     def wait(self) -> Sequence[tuple[T, A | Ended]]:
         """Return the tasks that are finished, with their answers, or how their processes ended.
 
-        Where none is within half a second there are none in what it returns: who waits may have other cares.
+        Returns nothing if no task is finished within half a second, so that the caller can do other work.
         """
-        ready = pipes.wait([process.pipe for process in self._busy], _GLANCE)
+        ready = pipes.wait([process.pipe for process in self._busy], _WAIT)
         return [(process.task, self._finish(process)) for process in self._busy if process.pipe in ready]
 
     def abandon(self) -> None:
-        """End the processes that have a task: nobody wants its answer any more."""
+        """End the processes that are working on a task; their answers are not needed."""
         for process in self._busy:
             self._processes.remove(process)
             process.end(0)
@@ -112,7 +112,7 @@ class Pool(Generic[T, A]):
         started = self._context.Process(target=_work, args=(theirs, self._setup, self._answer), daemon=True)
         with _uninterrupted():
             started.start()
-        # So that the end of the process is the end of the pipe.
+        # Then the pipe ends with the process.
         theirs.close()
         self._processes.append(process := _Process(process=started, pipe=ours))
         return process
@@ -136,7 +136,7 @@ class _Process:
     task: Any = None
 
     def end(self, patience: float) -> int:
-        """Wait for the end of the process, bring it about if it does not come, and return its status."""
+        """Wait for the end of the process, kill it if it does not end, and return its status."""
         self.process.join(patience)
         if self.process.is_alive():
             self.process.kill()
@@ -147,25 +147,25 @@ class _Process:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What another process has to know to be like this one."""
+    """The settings that another process needs to be like this one."""
 
     module: str
-    """Name of the settings."""
+    """The settings module."""
     names: dict[str, Any]
-    """Name of each database: a test has others than the settings say."""
+    """Name of each database; in tests they differ from the settings."""
     own: Any
     """The setting ``SITEMAPS_PLUS``."""
     prefix: str
 
     @classmethod
     def of_this_process(cls) -> Setup:
-        """Return what this process is like."""
+        """Return the setup of this process."""
         names = {alias: database["NAME"] for alias, database in connections.databases.items()}
         own = getattr(settings, "SITEMAPS_PLUS", {})
         return cls(module=_settings_module(), names=names, own=own, prefix=get_script_prefix())
 
     def apply(self) -> None:
-        """Make this process like the one it was started by."""
+        """Set this process up like its parent."""
         os.environ[ENVIRONMENT_VARIABLE] = self.module
         django.setup()
         settings.SITEMAPS_PLUS = self.own
@@ -182,17 +182,17 @@ def usable_cores() -> int:
 
 
 def obstacle() -> str | None:
-    """Return why other processes would not do what this one does."""
+    """Return why other processes cannot do the work of this one; None where they can."""
     if multiprocessing.current_process().daemon:
         return "it is a daemonic process, which may not start others"
     if not _settings_module():
-        return f"the settings were configured in code, and others find them by {ENVIRONMENT_VARIABLE} alone"
+        return f"the settings were configured in code, and other processes find settings only by {ENVIRONMENT_VARIABLE}"
     database: Any
     for database in connections.all():
         if database.vendor == "sqlite" and database.is_in_memory_db():
-            return f"the database {database.alias!r} is in memory, where no other process finds it"
+            return f"the database {database.alias!r} is in the memory of this process"
         if database.in_atomic_block:
-            return f"a transaction is open on the database {database.alias!r}, and others do not see its rows"
+            return f"a transaction is open on the database {database.alias!r}, and other processes do not see its rows"
     return None
 
 
@@ -201,7 +201,7 @@ def _settings_module() -> str:
 
 
 def _work(pipe: pipes.Connection[Any, Any], setup: Setup, answer: str) -> None:
-    """Answer tasks until there are no more: what a process of a pool does."""
+    """Answer tasks until there are no more; the main function of each process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     setup.apply()
@@ -218,7 +218,7 @@ def _next(pipe: pipes.Connection[Any, Any]) -> Any:
 
 
 def _end_with_parent() -> None:
-    """End when the parent does, however that came: nobody is left to take the pages."""
+    """End this process when its parent ends for any reason: nobody is left to take the answers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -227,11 +227,11 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Let a process be started that Ctrl-C does not reach: its parent ends it."""
+    """Start processes that ignore Ctrl-C within the block; their parent ends them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    # It is started with the first process, and would take the mask away again.
+    # It is started with the first process, and would remove the mask again.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -1,4 +1,4 @@
-"""Start a build outside of the request that asks for it; each module here does that in a way of its own."""
+"""Start a build in the background; each module here is one way to do that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sitemaps_plus.plan.sites import SiteOrigin
 
 
 class Start(Protocol):
-    """What every executor offers."""
+    """The interface of each way to start a build."""
 
     def __call__(
         self,
@@ -21,12 +21,12 @@ class Start(Protocol):
         full: bool = False,
         warm_cache: bool = False,
     ) -> None:
-        """Let a build of `labels`, all sections without any, begin soon; raise BuildNotStarted where it cannot.
+        """Start a build of `labels`, all sections without any; raise BuildNotStarted where that is impossible.
 
-        Returns at once. What comes of the build is told by its ``Build``, which has `started_by`; one that finds
-        another build of the site running ends without one.
+        Returns at once. The result is in the ``Build`` with `started_by`. A build that finds another one of the site
+        running ends without a ``Build``.
         """
 
 
 start: Start = local.start
-"""The executor in use."""
+"""The way in use."""

@@ -1,4 +1,4 @@
-"""Start a build as a process of its own on this machine, which outlives the web server's process that started it."""
+"""Start a build as a process on this machine that outlives the web server's process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sitemaps_plus.plan.sites import SiteOrigin
 logger = logging.getLogger("sitemaps_plus")
 
 _TAIL = 4000
-"""Bytes of the output that the log gets."""
+"""Bytes of the output that are logged."""
 
 
 def start(
@@ -30,18 +30,18 @@ def start(
 ) -> None:
     """Start ``build_sitemaps`` with the settings, paths and environment of this process; see `Start`.
 
-    What it writes is logged if it fails. Raises BuildNotStarted where the system starts no process, or where settings
-    were made by ``settings.configure()``, which another process cannot have; its text is in the language now active.
+    Its output is logged if it fails. Raises BuildNotStarted, with a text in the active language, where the system
+    starts no process, or where the settings come from ``settings.configure()``, which another process cannot have.
     """
     flags = [flag for flag, is_given in (("--full", full), ("--warm-cache", warm_cache)) if is_given]
     command = [
         _python(),
         *("-m", "django", "build_sitemaps", *labels, f"--site={site.id}", *flags),
-        # With "=": a name may begin with a hyphen.
+        # With "=", because a name may begin with a hyphen.
         *("--if-locked=fail", f"--started-by={started_by}", "--no-color", "--no-progress"),
     ]
     environment = _environment()
-    # A file, not a pipe: nobody reads it any more when this process has ended.
+    # A file, not a pipe: nobody would read the pipe after the end of this process.
     output = tempfile.TemporaryFile()  # noqa: SIM115 - it is open for as long as the process runs
     try:
         process = subprocess.Popen(  # noqa: S603 - labels are registered ones, and no shell reads them
@@ -59,7 +59,7 @@ def start(
             _("The build process could not be started: %(error)s. Run build_sitemaps by hand or from cron.")
             % {"error": error}
         ) from error
-    # Waited for, so that it leaves no zombie.
+    # Somebody has to wait for it, or it becomes a zombie.
     threading.Thread(target=_wait, args=(process, output, started_by), daemon=True).start()
 
 
@@ -84,7 +84,7 @@ def _environment() -> dict[str, str]:
             )
             % {"variable": ENVIRONMENT_VARIABLE}
         )
-    # An empty one stands for the current directory, which may be another one there.
+    # An empty path is the current directory, which may differ in the new process.
     paths = [str(Path(path or ".").resolve()) for path in sys.path]
     return {**os.environ, ENVIRONMENT_VARIABLE: module, "PYTHONPATH": os.pathsep.join(paths)}
 

@@ -254,7 +254,7 @@ def test_a_database_in_memory_is_built_by_one_process_which_says_so(caplog: pyte
 
     assert result.sections[0].pages == 3
     assert result.is_complete
-    assert "One process builds the sitemaps, not 2: the database 'default' is in memory" in caplog.text
+    assert "One process builds the sitemaps, not 2: the database 'default' is in the memory" in caplog.text
 
 
 @pytest.mark.usefixtures("database", "_rows_registered")

@@ -29,7 +29,6 @@ from django.views.decorators.http import require_safe
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import PageGone, PageNotFound, Unavailable, UnknownHost
 from sitemaps_plus.plan.sites import get_site
-from sitemaps_plus.render.pages import Format
 from sitemaps_plus.serve.cached import Served, serve
 from sitemaps_plus.serve.classic import index, sitemap
 from sitemaps_plus.serve.crawlers import note_visit
@@ -42,9 +41,7 @@ __all__ = ["health", "index", "page", "section_index", "site_index", "sitemap"]
 logger = logging.getLogger("sitemaps_plus")
 
 RETRY_AFTER = 120
-"""Seconds after which a crawler may ask again for what cannot be served."""
-
-_OF_VISITORS = ("", "cookie", "accept-language")
+"""Seconds after which a crawler may try again when a sitemap cannot be served."""
 
 _CONTENT_TYPES = {
     "xml": "application/xml; charset=utf-8",
@@ -52,26 +49,59 @@ _CONTENT_TYPES = {
     "txt": "text/plain; charset=utf-8",
 }
 _CONDITIONS = ("HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", "HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE")
-# What a 304 says (RFC 9110, 15.4.5); a content type would be of content that is not there.
+# The headers of a 304 (RFC 9110, 15.4.5); a content type would describe content that is not there.
 _WITHOUT_CONTENT = ("ETag", "Cache-Control", "Last-Modified", "Vary")
+_PER_VISITOR = ("", "cookie", "accept-language")
 _ZERO = re.compile(r";\s*q=0(?:\.0*)?\s*$")
 
 
-def _public(want: Callable[..., tuple[Wanted, str]]) -> Callable[..., HttpResponseBase]:
-    """Make a view of what says which document is wanted and how it ends.
+class _PublicHeaders(ResponseHeaders):
+    """Headers without a language, and without variation by cookie or language."""
 
-    It answers GET and HEAD, without login, outside any transaction, with a clear text for no sitemap, and is counted.
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Set a header, unless it is about one visitor."""
+        name = key.lower()
+        if name == "vary":
+            value = ", ".join(one for one in re.split(r"\s*,\s*", str(value)) if one.lower() not in _PER_VISITOR)
+        if name != "content-language" and (value or name != "vary"):
+            super().__setitem__(key, value)
+
+
+class _Public(HttpResponseBase):
+    """A response that is the same for everybody, whatever middleware does to it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.headers = _PublicHeaders(dict(self.headers.items()))
+
+    def set_cookie(self, *args: Any, **kwargs: Any) -> None:
+        """Ignore the cookie: a shared cache would hand it to all other visitors."""
+
+
+class PublicResponse(_Public, HttpResponse):
+    """A public response in one piece."""
+
+
+class PublicStream(_Public, StreamingHttpResponse):
+    """A public response in several pieces."""
+
+
+def _public(parse: Callable[..., tuple[Wanted, str]]) -> Callable[..., HttpResponseBase]:
+    """Make a view of a function that returns the document that a request asks for, and the extension of its URL.
+
+    The view answers GET and HEAD, without login and outside any transaction; an error becomes a plain text. It counts
+    the visit.
     """
 
-    @wraps(want)
-    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    @wraps(parse)
+    def view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         wanted, status = None, 500
         try:
-            wanted, extension = want(request, *args, **kwargs)
-            response = _send(request, wanted, extension)
+            wanted, extension = parse(request, *args, **kwargs)
+            response = _respond(request, wanted, extension)
             status = response.status_code
         except (PageNotFound, PageGone, UnknownHost, Unavailable, OperationalError, InterfaceError) as error:
-            response = _refuse(error)
+            response = _explain(error)
             status = response.status_code
         finally:
             if wanted is not None:
@@ -79,39 +109,38 @@ def _public(want: Callable[..., tuple[Wanted, str]]) -> Callable[..., HttpRespon
         response["X-Robots-Tag"] = "noindex, noodp, noarchive"
         return response
 
-    # Exempt, so that a POST is told what it may do: nothing is ever changed here.
-    return transaction.non_atomic_requests(login_not_required(csrf_exempt(require_safe(answer))))
+    # csrf_exempt: a POST changes nothing, and gets a 405 that lists the allowed methods in place of a 403.
+    return transaction.non_atomic_requests(login_not_required(csrf_exempt(require_safe(view))))
 
 
 @_public
 def site_index(request: HttpRequest, extension: str = "xml") -> tuple[Wanted, str]:
-    """Answer with the index of the site that the request belongs to."""
+    """Serve the index of the site of the request."""
     return Wanted(site=get_site(request)), extension
 
 
 @_public
 def section_index(request: HttpRequest, label: str, extension: str = "xml") -> tuple[Wanted, str]:
-    """Answer with the index of one section: what its URL was with Django's own sitemaps."""
+    """Serve the index of one section, under the URL that the section has with Django's own sitemaps."""
     return Wanted(site=get_site(request), label=label), extension
 
 
 @_public
 def page(request: HttpRequest, label: str, number: str, extension: str = "xml") -> tuple[Wanted, str]:
-    """Answer with one page of one section, as XML, gzip file or text."""
+    """Serve one page of one section as XML, as gzip file or as text."""
     if number != str(int(number)) or number == "0":
-        raise PageNotFound(f"{number} is no page number; the index lists those there are.")
-    form: Format = "txt" if extension == "txt" else "xml"
-    return Wanted(site=get_site(request), label=label, number=int(number), form=form), extension
+        raise PageNotFound(f"{number} is not a page number; the index lists all pages.")
+    return Wanted(site=get_site(request), label=label, number=int(number), as_text=extension == "txt"), extension
 
 
 @transaction.non_atomic_requests
 @login_not_required
 @require_safe
 def health(request: HttpRequest) -> HttpResponse:
-    """Tell a monitor how the sitemaps are: 200 where nothing needs a person at once, else 503.
+    """Serve the state of the sitemaps to a monitor: status 503 if somebody must act now, else 200.
 
-    For who gives ``HEALTH_TOKEN``, as ``Authorization: Bearer`` or ``?token=``, or may see the status in the admin; to
-    all others there is no such page.
+    Only for clients that send ``HEALTH_TOKEN``, as ``Authorization: Bearer`` or ``?token=``, and for users who may see
+    the status page in the admin; all others get a 404.
     """
     if not _may_see_health(request):
         return HttpResponseNotFound("Not Found\n", content_type="text/plain")
@@ -131,7 +160,7 @@ def _may_see_health(request: HttpRequest) -> bool:
     return bool(user and user.is_active and user.has_perm("sitemaps_plus.view_sitemappage"))
 
 
-def _send(request: HttpRequest, wanted: Wanted, extension: str) -> HttpResponseBase:
+def _respond(request: HttpRequest, wanted: Wanted, extension: str) -> HttpResponseBase:
     is_conditional = any(name in request.META for name in _CONDITIONS)
     served = serve(wanted, with_bytes=not is_conditional and request.method != "HEAD")
     is_packed = extension == "xml.gz" or _accepts_gzip(request)
@@ -148,21 +177,21 @@ def _send(request: HttpRequest, wanted: Wanted, extension: str) -> HttpResponseB
             served = serve(wanted)
             headers = _headers(served, extension, is_packed)
     if extension == "xml.gz":
-        # Readers unpack the file once: a middleware must not pack it again.
+        # Clients unpack the file once, so that GZipMiddleware must not pack it again.
         request.META.pop("HTTP_ACCEPT_ENCODING", None)
     if request.method == "HEAD":
         return PublicResponse(headers=headers)
     if is_packed:
         return PublicResponse(served.gzipped, headers=headers)
     chunks = unpack(served.gzipped)
-    return PublicStream(_each(chunks) if isinstance(request, ASGIRequest) else chunks, headers=headers)
+    return PublicStream(_async(chunks) if isinstance(request, ASGIRequest) else chunks, headers=headers)
 
 
 def _headers(served: Served, extension: str, is_packed: bool) -> dict[str, str]:
     headers = {
         "Content-Type": _CONTENT_TYPES[extension],
         "Content-Length": str(served.packed if is_packed else served.size),
-        # Weak: the same for the packed document and the unpacked one, for a built file and a live page.
+        # Weak: it is the same for packed and unpacked bytes, for a built file and a live page.
         "ETag": f'W/"{served.digest[:32]}"',
     }
     if extension != "xml.gz":
@@ -176,7 +205,7 @@ def _headers(served: Served, extension: str, is_packed: bool) -> dict[str, str]:
     return headers
 
 
-async def _each(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
+async def _async(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
     for chunk in chunks:
         yield chunk
 
@@ -186,61 +215,26 @@ def _accepts_gzip(request: HttpRequest) -> bool:
         coding.partition(";")[0].strip(): not _ZERO.search(coding)
         for coding in request.headers.get("Accept-Encoding", "").lower().split(",")
     }
-    # What is named goes before "*" (RFC 9110, 12.5.3).
+    # A coding by name has precedence over "*" (RFC 9110, 12.5.3).
     return next((wanted[name] for name in ("gzip", "x-gzip", "*") if name in wanted), False)
 
 
-def _refuse(error: Exception) -> HttpResponse:
-    """Return what is said in place of a sitemap; raise the error of a database while ``STRICT`` is on."""
+def _explain(error: Exception) -> HttpResponse:
+    """Return the text that replaces a sitemap; raise the error of a database again while ``STRICT`` is on."""
     if isinstance(error, PageGone):
-        return _explain(error, 410)
+        return _text(error, 410)
     if isinstance(error, PageNotFound | UnknownHost):
-        return _explain(error, 404)
+        return _text(error, 404)
     if get_settings().STRICT and not isinstance(error, Unavailable):
         raise error
-    return _unavailable(error)
-
-
-def _unavailable(error: Exception) -> HttpResponse:
     logger.error("A sitemap cannot be served: %s", error, exc_info=error)
-    # What a database says of itself is nothing for visitors.
+    # The message of a database is not for visitors.
     known = error if isinstance(error, Unavailable) else Unavailable("The database does not answer. Try again later.")
-    response = _explain(known, 503)
+    response = _text(known, 503)
     response["Retry-After"] = str(RETRY_AFTER)
     response["Cache-Control"] = "no-store"
     return response
 
 
-def _explain(error: Exception, status: int) -> HttpResponse:
+def _text(error: Exception, status: int) -> HttpResponse:
     return PublicResponse(f"{error}\n", status=status, content_type="text/plain; charset=utf-8")
-
-
-class _PublicHeaders(ResponseHeaders):
-    """Headers without a language, and without variation by cookie or language."""
-
-    def __setitem__(self, key: str, value: Any) -> None:
-        """Set a header, as far as it is meant for everybody."""
-        name = key.lower()
-        if name == "vary":
-            value = ", ".join(one for one in re.split(r"\s*,\s*", str(value)) if one.lower() not in _OF_VISITORS)
-        if name != "content-language" and (value or name != "vary"):
-            super().__setitem__(key, value)
-
-
-class _Public(HttpResponseBase):
-    """What both kinds of answers have in common."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.headers = _PublicHeaders(dict(self.headers.items()))
-
-    def set_cookie(self, *args: Any, **kwargs: Any) -> None:
-        """Set none: whoever keeps the answer would hand one visitor's cookie to all others."""
-
-
-class PublicResponse(_Public, HttpResponse):
-    """An answer at once."""
-
-
-class PublicStream(_Public, StreamingHttpResponse):
-    """An answer piece by piece."""

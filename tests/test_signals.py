@@ -157,7 +157,7 @@ def test_rows_are_told_whichever_way_a_page_is_made(kind: str, listen: Listener,
     sitemap = {"items": Items, "urls": Urls, "languages": Languages}.get(kind, Bad)
     heard = listen.to(entry_left_out)
 
-    render_page(section_of(sitemap), 1, form="txt" if kind == "text" else "xml")
+    render_page(section_of(sitemap), 1, as_text=kind == "text")
 
     assert [(one["sender"], one["hook"]) for one in heard] == [(sitemap, "location")]
 
@@ -273,7 +273,7 @@ def test_a_page_as_text_is_told_as_such(listen: Listener) -> None:
     make_products(5)
     heard = listen.to(page_rendered)
 
-    document = render_page(section_of(Products), 1, form="txt")
+    document = render_page(section_of(Products), 1, as_text=True)
 
     assert (heard[0]["form"], heard[0]["urls"], heard[0]["bytes"]) == ("txt", 5, len(text_of(document)))
 

@@ -33,7 +33,9 @@ class Entry(NamedTuple):
     changefreq: str | None = None
     priority: str | None = None
     links: Sequence[Link] = ()
-    extra: str = ""
+    more_links: Sequence[Link] = ()
+    """Links that the hook ``hreflang`` gave beyond `links`."""
+    media: str = ""
     """Images, videos and news as finished XML."""
     given: Mapping[str, Any] | None = None
     """The object and the values of its hooks, for a template of the project."""

@@ -36,14 +36,15 @@ class Tally:
 
 def url_element(entry: Entry) -> str:
     """Return one ``<url>`` and a line end, with the children in the order of the schema."""
-    loc, lastmod, changefreq, priority, links, extra, _ = entry
+    loc, lastmod, changefreq, priority, links, more_links, media, _ = entry
     return "".join((
         f"<url><loc>{escape(loc)}</loc>",
         f"<lastmod>{lastmod}</lastmod>" if lastmod else "",
         f"<changefreq>{changefreq}</changefreq>" if changefreq else "",
         f"<priority>{priority}</priority>" if priority else "",
         link_elements(links) if links else "",
-        extra,
+        link_elements(more_links) if more_links else "",
+        media,
         "</url>\n",
     ))  # fmt: skip
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import PageEmpty, PageFull, SitemapError
@@ -24,8 +23,6 @@ from sitemaps_plus.render.own_template import write_with_template
 from sitemaps_plus.signals import entry_left_out, page_rendered
 from sitemaps_plus.stores.packing import Document, pack
 
-Format = Literal["xml", "txt"]
-
 Record = Callable[..., None]
 """Called as ``record_rendering`` is: with section, page, and what the rendering found by name."""
 
@@ -34,7 +31,7 @@ MOST_SPLITS = 64
 
 
 def render_planned(
-    section: Section, number: int, *, form: Format = "xml", strict: bool | None = None, plan: Plan | None = None
+    section: Section, number: int, *, as_text: bool = False, strict: bool | None = None, plan: Plan | None = None
 ) -> tuple[Document, Plan]:
     """Return one page, and its plan, which is a new one where the page was too large and had to be split.
 
@@ -45,21 +42,26 @@ def render_planned(
         for _ in range(MOST_SPLITS):
             page = plan.find(number)
             try:
-                return render_as_planned(section, page, form=form, strict=strict), plan
+                return render_as_planned(section, page, as_text=as_text, strict=strict), plan
             except PageFull as full:
                 plan = split_page(section, number, full)
         raise does_not_fit(section, number)
 
 
 def render_as_planned(
-    section: Section, page: Page, *, form: Format = "xml", strict: bool | None = None, record: Record = record_rendering
+    section: Section,
+    page: Page,
+    *,
+    as_text: bool = False,
+    strict: bool | None = None,
+    record: Record = record_rendering,
 ) -> Document:
     """Return one page of a plan as it is; raise PageFull where it has to be split, PageEmpty where it has no URL.
 
     `record` keeps what the rendering found; it is called before PageEmpty is raised.
     """
     with neutral():
-        return _render(section, page, form, get_settings().STRICT if strict is None else strict, record)
+        return _render(section, page, as_text, get_settings().STRICT if strict is None else strict, record)
 
 
 def split_page(section: Section, number: int, full: PageFull) -> Plan:
@@ -74,21 +76,21 @@ def does_not_fit(section: Section, number: int) -> SitemapError:
     return SitemapError(f"Page {number} of the sitemap {section.label!r} does not fit after {MOST_SPLITS} splits.")
 
 
-def _render(section: Section, page: Page, form: Format, strict: bool, record: Record) -> Document:
+def _render(section: Section, page: Page, as_text: bool, strict: bool, record: Record) -> Document:
     started = time.perf_counter()
     report, tally = Report(section.label, strict=strict, on_left_out=_listener(section)), Tally()
     cleaner = section.cleaner(report)
     sampler = Sampler()
-    packed = pack(sampler.watch(_written(section, page, form, cleaner, tally)), get_settings().GZIP_LEVEL)
+    packed = pack(sampler.watch(_written(section, page, as_text, cleaner, tally)), get_settings().GZIP_LEVEL)
     seconds = time.perf_counter() - started
-    if form == "xml" and section.site.is_configured:
+    if section.site.is_configured and not as_text:
         record(section, page, digest=packed.digest, urls=tally.urls, size=packed.size, newest=cleaner.newest.value)
     page_rendered.send_robust(
         type(section.sitemap),
         site=section.site,
         label=section.label,
         number=page.number,
-        form=form,
+        form="txt" if as_text else "xml",
         urls=tally.urls,
         bytes=packed.size,
         left_out=report.left_out,
@@ -111,16 +113,16 @@ def _listener(section: Section) -> Callable[[Problem], None] | None:
     return tell
 
 
-def _written(section: Section, page: Page, form: Format, cleaner: Cleaner, tally: Tally) -> Iterator[bytes]:
+def _written(section: Section, page: Page, as_text: bool, cleaner: Cleaner, tally: Tally) -> Iterator[bytes]:
     """Return the bytes of a page: of the writer, or of the project's template."""
     limits = Limits(urls=section.profile.max_urls, bytes=section.profile.max_bytes, bytes_to_fill=section.bytes_to_fill)
-    template = find_override(PAGE, section.label) if form == "xml" else None
+    template = None if as_text else find_override(PAGE, section.label)
     if template is not None:
         groups = object_path.read_groups(section, page, cleaner, keeps_given=True)
         write = partial(write_with_template, template=template, prefixes=section.prefixes, cleaner=cleaner)
         return write(groups, limits=limits, report=cleaner.report, tally=tally)
     is_row_path = section.reads_values
-    if form == "txt":
+    if as_text:
         # Cut where the XML is: both come from the same rows.
         read = row_path.read_groups if is_row_path else object_path.read_groups
         return write_text(read(section, page, cleaner), limits=limits, report=cleaner.report, tally=tally)

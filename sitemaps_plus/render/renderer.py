@@ -25,7 +25,7 @@ from sitemaps_plus.errors import InvalidEntry, NotTranslated, shown
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
 from sitemaps_plus.protocol.reports import Silence
-from sitemaps_plus.values.extensions import extras, usable
+from sitemaps_plus.values.extensions import elements, links_of, usable
 
 CHUNK = 2000
 """URLs made at a time: as fast as a cursor of the server, and bounded in memory."""
@@ -216,11 +216,14 @@ class Renderer:
             media = {name: self._value(row, name, get) for name, get in getters}
             if self._keeps_given:
                 media = usable(media, row.key, self.cleaner)
-            extra = extras(media, row.key, entry.loc, self.cleaner, links=entry.links, emit_deprecated=deprecated)
+            entry = entry._replace(
+                more_links=links_of(media, row.key, entry.loc, self.cleaner, links=entry.links),
+                media=elements(media, row.key, entry.loc, self.cleaner, emit_deprecated=deprecated),
+            )
             if not self._keeps_given:
-                return entry._replace(extra=extra)
+                return entry
             item = (row.item, language) if self.section.sitemap.i18n else row.item
-            return entry._replace(extra=extra, given={"item": item, **media, "emit_deprecated": deprecated})
+            return entry._replace(given={"item": item, **media, "emit_deprecated": deprecated})
 
         return add
 
@@ -356,7 +359,8 @@ def url_info_group(info: dict[str, Any], key: object, cleaner: Cleaner, *, keeps
                 cleaner.changefreq(key, info.get("changefreq")),
                 cleaner.priority(key, info.get("priority")),
                 links,
-                extras(info, key, loc, cleaner, links=links, emit_deprecated=deprecated),
+                links_of(info, key, loc, cleaner, links=links),
+                elements(info, key, loc, cleaner, emit_deprecated=deprecated),
                 info if keeps_given else None,
             ),
         ),

@@ -1,4 +1,4 @@
-"""Hand out a document: as it is kept in the cache, as it was built, or as it is made now, by one for all who ask."""
+"""Serve a document from the cache, or make it once for all requests that wait for it."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ from sitemaps_plus.stores.published import PublishedFiles
 logger = logging.getLogger("sitemaps_plus")
 
 WAIT = 20.0
-"""Seconds for which a request waits for a document that another one makes, before it makes it itself."""
+"""Seconds that a request waits for a document that another request makes, before it makes its own."""
 
 LOOK_EVERY = 1.0
-"""Seconds between two checks of a section whose rows are being saved all the time."""
+"""Least seconds between two checks of a section under constant writes."""
 
 PATIENCE = 10
-"""How many times as long as the last check took a section that is being saved is left alone."""
+"""A section under constant writes is rechecked only after this many times the duration of its last check."""
 
 REST = 5.0
-"""Seconds for which a document that could not be renewed is served as it is kept."""
+"""Seconds that a cached document is served without a check after it could not be renewed."""
 
 _POLL = 0.05
 
 
 class Served(NamedTuple):
-    """A document on its way to a client."""
+    """A document as a response needs it."""
 
     digest: str
     """SHA-256 of the uncompressed bytes."""
     size: int
     """Uncompressed bytes."""
     packed: int
-    """Bytes of gzip."""
+    """Bytes as gzip."""
     changed_at: float | None
     """When the content changed, in seconds since 1970."""
     gzipped: bytes = b""
-    """Empty where only what is known of the document was asked for."""
+    """Empty if the caller did not want the bytes."""
 
 
 def serve(wanted: Wanted, *, with_bytes: bool = True) -> Served:
-    """Return a document that was right at most ``CHECK_EVERY`` seconds ago.
+    """Return a document that was current at most ``CHECK_EVERY`` seconds ago.
 
-    Only sites whose origin is configured have documents in the cache: a forged host gets nothing in, and nothing out.
-    While one request looks at the database or renders, the others get the last version at once; without one they wait.
-    Raises PageNotFound, PageGone, StrictError, and Unavailable where the database is down and nothing is kept.
+    The cache is used only for sites whose origin is configured, so that a forged host can neither fill nor read it.
+    While one request checks the database or renders, others get the last version at once, or wait if there is none.
+    Raises PageNotFound, PageGone, StrictError, and Unavailable if the database is down and nothing is cached.
     """
     if wanted.label:
         registry[wanted.label]
@@ -77,15 +77,15 @@ def serve(wanted: Wanted, *, with_bytes: bool = True) -> Served:
 
 
 def _is_current(wanted: Wanted, kept: Kept, looked: float) -> bool:
-    """Return whether the database need not be asked."""
+    """Return whether a cached document can be served without a check of the database."""
     now = time.time()
-    # A clock that is set back must not make it longer.
+    # The upper bound: a clock that is set back must not extend the rest.
     if now < _resting.get(wanted.name, 0.0) <= now + REST:
         return True
     age = now - kept.checked_at
     is_patient = _patient.get(wanted.label, 0.0) > now
     has_changed = looked > kept.checked_at and age > LOOK_EVERY and not is_patient
-    # A check in the future was made by a clock that was wrong.
+    # A negative age comes from a clock that was wrong.
     return 0 <= age <= get_settings().CHECK_EVERY and not has_changed
 
 
@@ -94,11 +94,11 @@ def _from_cache(cache: DocumentCache, wanted: Wanted, kept: Kept) -> Served | No
     return None if gzipped is None else Served(kept.digest, kept.size, kept.packed, kept.changed_at, gzipped)
 
 
-# One renderer at a time: among the threads of this process, and among all processes that share a cache.
+# One request at a time makes a document: among the threads of this process, and the processes that share a cache.
 
 
 class _Flight:
-    """A document that one thread gets for all of this process that want it."""
+    """A document that one thread makes for all threads of this process."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -107,7 +107,7 @@ class _Flight:
         self.error: Exception | None = None
 
 
-# When a document, or a section that is being saved, may be looked at again, in seconds since 1970.
+# When a document, or a section under constant writes, may be checked again, in seconds since 1970.
 _resting: dict[str, float] = {}
 _patient: dict[str, float] = {}
 
@@ -125,13 +125,15 @@ def _by_one_thread(wanted: Wanted, cache: DocumentCache, kept: Kept | None) -> S
         if last:
             return last
         if flight.thread == threading.get_ident():
-            raise SitemapError(f"The sitemap {wanted.name} is asked for by what makes it, which would wait for itself.")
+            raise SitemapError(
+                f"Code that makes the sitemap {wanted.name} requests it: it would wait for itself forever."
+            )
         is_over = flight.is_over.wait(WAIT)
         if flight.error:
             raise flight.error
         if flight.served:
             return flight.served
-        # Where its thread was ended the next one tries, and not all at once.
+        # If its thread was killed, one of the waiting ones takes over.
         return _by_one_thread(wanted, cache, kept) if is_over else _renewed(wanted, cache)
     try:
         flight.served = _by_one_process(wanted, cache, kept)
@@ -163,24 +165,24 @@ def _by_one_process(wanted: Wanted, cache: DocumentCache, kept: Kept | None) -> 
 
 
 def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
-    # Somebody else may have been faster.
+    # Another process may have renewed it in the meantime.
     kept, looked = cache.find(wanted.name, wanted.label)
     last = _from_cache(cache, wanted, kept) if kept else None
     if kept and last and _is_current(wanted, kept, looked):
         return last
-    # Pages of one section share a check, even while it is saved all the time.
+    # Pages of one section share a check, even under constant writes.
     since = min(looked, time.time() - LOOK_EVERY)
     started = time.time()
     try:
         now = look(wanted, datetime.fromtimestamp(since, UTC) if looked else None)
         _patient[wanted.label] = started + (1 + PATIENCE) * (time.time() - started)
         is_old = kept is not None and time.time() - kept.rendered_at > longest(wanted.name)
-        if kept and last and now.state and kept.state == now.state and not is_old:
+        if kept and last and now.version and kept.state == now.version and not is_old:
             cache.note(wanted.name, replace(kept, checked_at=_seconds(now.checked_at)))
             return last
         made = now.make(is_old)
     except PageNotFound:
-        # Else it would be given to all who ask while one looks, and again when the database is down.
+        # Else it would be served during the next check, and when the database is down.
         cache.forget(wanted.name)
         raise
     except StrictError:
@@ -189,14 +191,14 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
         return _last_good(wanted, last, error)
     served = _served(made.document)
     if started - _seconds(made.checked_at) > get_settings().CHECK_EVERY:
-        # A section could not be asked, and its last known pages are listed.
+        # A section could not be checked, and the index lists its last known pages.
         _resting[wanted.name] = time.time() + REST
     cache.keep(
         wanted.name,
         served.gzipped,
         digest=served.digest,
         size=served.size,
-        state=made.state,
+        state=made.version,
         changed_at=served.changed_at,
         checked_at=_seconds(made.checked_at),
     )
@@ -204,14 +206,14 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
 
 
 def _last_good(wanted: Wanted, last: Served | None, error: Exception) -> Served:
-    """Return the last good version, kept or built; without one raise `error`, Unavailable where the database is down.
+    """Return the last good version, cached or built.
 
-    With ``STRICT`` the error is shown in any case.
+    Raises `error` if there is none or ``STRICT`` is on, and Unavailable in its place if the database is down.
     """
     if get_settings().STRICT:
         raise error
     is_down = isinstance(error, OperationalError | InterfaceError)
-    if last is None and wanted.form == "xml":
+    if last is None and not wanted.as_text:
         built = PublishedFiles(wanted.site.domain).read_document(wanted.label, wanted.number)
         last = _served(built) if built else None
     if last:
@@ -233,7 +235,7 @@ def _seconds(moment: datetime | None) -> float:
 
 
 def warm(site: SiteOrigin, pages: Mapping[str, Sequence[int]]) -> list[str]:
-    """Put the index of a site, the indexes of sections and these `pages` of each into the cache; return what failed."""
+    """Put the indexes of a site and of its sections and these `pages` of each into the cache; return the errors."""
     wanted = [Wanted(site=site)]
     for label, numbers in pages.items():
         wanted.append(Wanted(site=site, label=label))
@@ -244,12 +246,12 @@ def warm(site: SiteOrigin, pages: Mapping[str, Sequence[int]]) -> list[str]:
             serve(one)
             if not get_cache().has(one.name, one.label):
                 errors.append(
-                    f"cache of {site.domain}: {one.name} was gone at once. Is there room for {len(wanted):,} documents "
-                    "(MAX_ENTRIES, maxmemory), and for values of their size?"
+                    f"cache of {site.domain}: {one.name} was evicted at once. Give the cache room for {len(wanted):,} "
+                    "documents (MAX_ENTRIES, maxmemory), and for values of their size."
                 )
                 break
         except PageNotFound:
-            # What it lists has gone since.
+            # Its rows were deleted since.
             continue
         except Exception as error:
             logger.exception("The cache could not be filled with %s", one.name)

@@ -1,4 +1,4 @@
-"""Count which crawlers fetch which sitemap: in memory while requests last, in the database once a minute afterwards."""
+"""Count which crawlers fetch which sitemap: in memory during requests, written to the database once a minute."""
 
 from __future__ import annotations
 
@@ -60,21 +60,21 @@ CRAWLERS = (
 """Crawlers that are counted under their own name."""
 
 OTHER = "other"
-"""What all others count under that call themselves a bot, crawler or spider."""
+"""The name for all others that call themselves a bot, crawler or spider."""
 
 EVERY = 60.0
-"""Seconds between two writes of a process, and before one that failed is tried again."""
+"""Seconds between two writes of a process, and before a retry."""
 
 BATCH = 50
-"""Rows written at once; what is more waits for the next time."""
+"""Most rows in one write; the others wait for the next one."""
 
 WAITING = 10_000
-"""Rows that may wait in memory while the database cannot be written to; what is more is not counted."""
+"""Most rows that wait in memory while the database refuses writes; further ones are not counted."""
 
 SUMMED = 30
-"""Days that the counts of a summary are of."""
+"""Days that a summary covers."""
 
-# Spelled otherwise, or only part of what the same crawler calls itself.
+# Other spellings, and parts of longer names.
 _SPELLINGS = {
     "yandexmobilebot": "YandexBot",
     "yandeximages": "YandexBot",
@@ -82,10 +82,9 @@ _SPELLINGS = {
     "sogou web spider": "Sogou",
     "yeti/": "Yeti",
 }
-_AMBIGUOUS = ("Sogou", "Yeti")  # also parts of other words, or of a browser's name
+_AMBIGUOUS = ("Sogou", "Yeti")  # also occur in other words, or in the name of a browser
 _NAMES = {name.lower(): name for name in CRAWLERS if name not in _AMBIGUOUS} | _SPELLINGS
-# In lower case rather than IGNORECASE: so the expression skips at once what no name begins with.
-# Cubot makes phones.
+# Lower case in place of IGNORECASE: the expression then skips letters that begin no name. Cubot is a phone.
 _CRAWLER = re.compile("|".join([*map(re.escape, _NAMES), r"bot(?<!cubot)\b", "crawl", "spider"]))
 _LONGEST = 500
 
@@ -94,16 +93,16 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 
 def crawler_of(user_agent: str) -> str | None:
-    """Return which of ``CRAWLERS`` a user agent claims to be, ``OTHER`` for another one, None for a browser.
+    """Return the one of ``CRAWLERS`` that a user agent names, ``OTHER`` for another crawler, None for a browser.
 
-    It is a claim: anybody can send any text. Only the first 500 characters count.
+    Anybody can send any user agent. Only its first 500 characters count.
     """
     found = _CRAWLER.search(user_agent[:_LONGEST].lower())
     return _NAMES.get(found[0], OTHER) if found else None
 
 
 def note_visit(request: HttpRequest, site_id: int, label: str, status: int) -> None:
-    """Count an answer, if its user agent claims to be a crawler; costs no query and never fails."""
+    """Count a response if the user agent names a crawler; this takes no query and never fails."""
     if get_settings().CRAWLER_VISITS and (crawler := crawler_of(request.META.get("HTTP_USER_AGENT", ""))):
         visits.note(site_id, label, crawler, status)
 
@@ -113,7 +112,7 @@ _Key = tuple[int, str, str, int]  # site, label, crawler, days since 1970 in UTC
 
 @dataclass(slots=True)
 class _Count:
-    """Answers of one day, and when the last one was, in seconds since 1970."""
+    """Responses of one day, and the time of the last one in seconds since 1970."""
 
     ok: int = 0
     not_modified: int = 0
@@ -128,7 +127,7 @@ class _Count:
 
 
 class Visits:
-    """What this process has answered to crawlers and not written yet."""
+    """Visits of crawlers that this process has counted and not written yet."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -137,7 +136,7 @@ class Visits:
         self._pruned = 0
 
     def note(self, site_id: int, label: str, crawler: str, status: int) -> None:
-        """Count an answer; none of a label that is not registered, because anybody can ask for any."""
+        """Count a response, unless its label is not registered: anybody can request any label."""
         if label and label not in registry:
             return
         now = time.time()
@@ -157,12 +156,11 @@ class Visits:
             count.last = now
 
     def flush(self) -> None:
-        """Write what was counted, if the last time was a minute ago; keep it for the next time where that fails.
+        """Write the counts if the last write was a minute ago; keep them for the next one if that fails.
 
-        Raises nothing: what goes wrong is logged as a warning. A connection that breaks while it commits may leave
-        visits counted twice.
+        Never raises: errors are logged as a warning. If a connection breaks during a commit, visits may count twice.
         """
-        # Without the lock: this is asked at the end of every request of the project.
+        # Without the lock: this runs at the end of every request of the project.
         if not self._counts or time.monotonic() < self._next:
             return
         with self._lock:
@@ -175,11 +173,11 @@ class Visits:
                 _write(batch, using)
                 batch = {}
                 self._prune(using)
-        except Exception as error:  # a response is never to fail of this
+        except Exception as error:  # counting must never break a response
             self._take_back(batch)
             logger.warning(
-                "Visits of crawlers cannot be written, which is tried again in %d seconds (has migrate been run? "
-                'SITEMAPS_PLUS = {"CRAWLER_VISITS": False} turns it off): %s: %s',
+                "Visits of crawlers cannot be written; the next try is in %d seconds. Run migrate if you have not, or "
+                'stop counting with SITEMAPS_PLUS = {"CRAWLER_VISITS": False}. %s: %s',
                 EVERY,
                 type(error).__name__,
                 error,
@@ -194,7 +192,7 @@ class Visits:
                     self._counts[key] = count
 
     def _prune(self, using: str) -> None:
-        """Delete what is older than ``VISIT_HISTORY``, once a day."""
+        """Delete visits older than ``VISIT_HISTORY``, once a day."""
         today = int(time.time() // _DAY)
         if self._pruned != today:
             oldest = _date(today) - timedelta(days=get_settings().VISIT_HISTORY)
@@ -209,29 +207,29 @@ visits = Visits()
 
 @receiver(request_finished, dispatch_uid="sitemaps_plus.visits")
 def _write_afterwards(**_kwargs: Any) -> None:
-    """Write when a response has been sent, of whichever view: crawlers may not come again for days."""
+    """Write after the response of any view: the next crawler may come only days later."""
     visits.flush()
 
 
 @contextmanager
 def _connected() -> Iterator[str]:
-    """Give the alias of the database, and close its connection if nobody had one."""
+    """Yield the alias of the database; close its connection afterwards if it was not open before."""
     using = router.db_for_write(CrawlerVisit)
     was_open = connections[using].connection is not None
     try:
         yield using
     finally:
-        # The request is over: nothing would close it afterwards.
+        # The request is over, so that Django would not close it.
         if not was_open:
             connections[using].close()
 
 
 def _write(counts: dict[_Key, _Count], using: str) -> None:
     rows = CrawlerVisit.objects.using(using)
-    # In one order everywhere, and what is missing in a transaction before: so no two processes wait for each other.
+    # Sorted, and missing rows are created in an earlier transaction: two processes never wait for each other.
     keys = sorted(counts)
     if missing := sorted(set(keys) - _known(rows, keys)):
-        # Empty, because another process may be faster: then nothing is created, and both are added.
+        # Created with zero counts: if another process creates them first, nothing is lost.
         with transaction.atomic(using=using):
             rows.bulk_create([_empty(key, counts[key]) for key in missing], ignore_conflicts=True)
     with transaction.atomic(using=using):
@@ -240,7 +238,7 @@ def _write(counts: dict[_Key, _Count], using: str) -> None:
 
 
 def _known(rows: QuerySet[CrawlerVisit], keys: list[_Key]) -> set[_Key]:
-    """Return what there are rows for; these may be more than `keys`."""
+    """Return the keys of stored rows; these may be more than `keys`."""
     sites, labels, crawlers, days = (set(values) for values in zip(*keys, strict=True))
     found = rows.filter(site__in=sites, label__in=labels, crawler__in=crawlers, day__in=map(_date, days))
     return {
@@ -274,28 +272,28 @@ def _moment(seconds: float) -> datetime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlerSummary:
-    """What one crawler fetched of one section."""
+    """The visits of one crawler to one section."""
 
     crawler: str
-    """One of ``CRAWLERS``, or ``OTHER``: what its user agent claims."""
+    """One of ``CRAWLERS``, or ``OTHER``."""
 
     last_at: datetime
-    """Its last visit, as far as ``VISIT_HISTORY`` reaches."""
+    """Its last visit within ``VISIT_HISTORY``."""
 
     count_200: int
-    """Documents that it got, in the last 30 days, as the other counts."""
+    """Documents that it got in the last 30 days, as for the other counts."""
 
     count_304: int
-    """Answers that nothing changed."""
+    """Responses "not modified"."""
 
     count_other: int
-    """Other answers, errors for instance."""
+    """Other responses, such as errors."""
 
 
 def visits_of(site_ids: Iterable[int]) -> dict[tuple[int, str], list[CrawlerSummary]]:
-    """Return what crawlers fetched, by site and label, the last visitor first; "" is the index of the site.
+    """Return the visits by site and label, with the latest visitor first; "" is the label of the site's index.
 
-    One query. What was never visited is not in it, and neither is what processes have not written yet.
+    Takes one query. Visits that a process has not written yet are not included.
     """
     is_recent = Q(day__gt=_date(int(time.time() // _DAY)) - timedelta(days=SUMMED))
     names = ("count_200", "count_304", "count_other")

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
-from xml.etree import ElementTree
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, TooManyFieldsSent
@@ -32,7 +31,6 @@ from sitemaps_plus.protocol.entries import Cleaner, Group, Link
 from sitemaps_plus.protocol.names import index_file
 from sitemaps_plus.protocol.reports import Report, Silence
 from sitemaps_plus.render import object_path, row_path
-from sitemaps_plus.values.extensions import EXTENSIONS
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -284,14 +282,7 @@ def _not_askable(section: Section) -> InvalidSitemap:
 def _links_of(group: Group, request: HttpRequest | None) -> list[Link]:
     address = _address_of(group, request)
     entry = next((entry for entry in group.entries if entry.loc == address), group.entries[0])
-    # Both what i18n gives and what the hook hreflang gives, in the order of the sitemap.
-    return [*entry.links, *_parsed(entry.extra)]
-
-
-def _parsed(elements: str) -> list[Link]:
-    text = f'<links xmlns:xhtml="{EXTENSIONS["hreflang"].namespace}">{elements}</links>'
-    root = ElementTree.fromstring(text)  # noqa: S314 - written and escaped by the writer
-    return [Link(link.attrib["hreflang"], link.attrib["href"]) for link in root]
+    return [*entry.links, *entry.more_links]
 
 
 def _address_of(group: Group, request: HttpRequest | None) -> str:

@@ -1,4 +1,4 @@
-"""Say what a document is made of now, and make it: of the built file where that is current, else by rendering."""
+"""Tell which version of a document the rows give now, and make it: from a current built file, else by rendering."""
 
 from __future__ import annotations
 
@@ -17,49 +17,53 @@ from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import fingerprint_of
 from sitemaps_plus.render.indexes import render_index
-from sitemaps_plus.render.pages import Format, render_planned
+from sitemaps_plus.render.pages import render_planned
 from sitemaps_plus.stores.packing import Document
 from sitemaps_plus.stores.published import PublishedFiles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which document is wanted."""
+    """The document that a request asks for."""
 
     site: SiteOrigin
     label: str = ""
     """The section; empty for the index of the site."""
     number: int = 0
     """The page; 0 for an index."""
-    form: Format = "xml"
+    as_text: bool = False
+    """Whether it is a list of URLs, one a line, in place of XML."""
 
     @property
     def name(self) -> str:
-        """What tells the document from all others, under the script prefix now active."""
-        return f"{self.site.origin}|{self.site.id}|{get_script_prefix()}|{self.label}|{self.number}|{self.form}"
+        """A name that no other document has, under the script prefix now active."""
+        syntax = "txt" if self.as_text else "xml"
+        return f"{self.site.origin}|{self.site.id}|{get_script_prefix()}|{self.label}|{self.number}|{syntax}"
 
 
 class Made(NamedTuple):
-    """A document, and what it was made of."""
+    """A document and its version."""
 
     document: Document
-    state: str
+    version: str
     checked_at: datetime | None
 
 
 class Look(NamedTuple):
-    """What a document would be made of now."""
+    """The version that a document has now."""
 
-    state: str
-    """Equal as long as the document is; empty where only making it would tell."""
+    version: str
+    """Equal as long as the document is the same; empty if only making the document shows that."""
     checked_at: datetime | None
-    """When the database was asked."""
+    """When the database was queried."""
     make: Callable[[bool], Made]
-    """Makes the document; called with whether the built file is not to be trusted."""
+    """Makes the document; the argument is true if the built file must not be used."""
 
 
 def look(wanted: Wanted, since: datetime | None = None) -> Look:
-    """Ask the database what a document would be made of, if nobody did `since` a moment or for ``CHECK_EVERY`` seconds.
+    """Return the version of a document; the database is queried unless that happened after `since`.
+
+    Without `since` it is queried at most once per ``CHECK_EVERY``.
 
     Raises PageNotFound and PageGone.
     """
@@ -69,17 +73,17 @@ def look(wanted: Wanted, since: datetime | None = None) -> Look:
         section = get_section(wanted.label, wanted.site)
         plan = refresh(section, since=since)
         page = plan.find(wanted.number)
-        # Before the page is made: a row that changes meanwhile gives another state the next time.
+        # Read before the page is made: a row that changes in between gives another version the next time.
         fingerprint = fingerprint_of(section)
         make = partial(_make_page, wanted, plan, page, fingerprint)
-        return Look(_state(section, page, fingerprint), plan.checked_at, make)
+        return Look(_version(section, page, fingerprint), plan.checked_at, make)
 
 
-def _state(section: Section, page: Page, fingerprint: str) -> str:
+def _version(section: Section, page: Page, fingerprint: str) -> str:
     if section.makes_its_urls or section.model is None:
         return ""
     record = page.record
-    # A date that lay in the future counts once it has come, though no row changes; and a build may have seen more.
+    # changed_at: a future lastmod shows once it is past, without a change of a row, and a build may have seen more.
     return " ".join(map(str, (record.validator, record.changed_at, fingerprint, section.recipe, section.base)))
 
 
@@ -90,16 +94,16 @@ def _make_index(wanted: Wanted, since: datetime | None, _is_doubted: bool) -> Ma
 
 def _make_page(wanted: Wanted, plan: Plan, page: Page, fingerprint: str, is_doubted: bool) -> Made:
     section = plan.section
-    document = None if is_doubted or wanted.form != "xml" else _built(section, page)
+    document = None if is_doubted or wanted.as_text else _built(section, page)
     if document is None:
-        document, plan = render_planned(section, page.number, form=wanted.form, plan=plan)
+        document, plan = render_planned(section, page.number, as_text=wanted.as_text, plan=plan)
     with neutral():
-        # It may have been split on the way, and its date is known only now.
-        return Made(document, _state(section, plan.find(page.number), fingerprint), plan.checked_at)
+        # Rendering may have split the page, and it has set its date.
+        return Made(document, _version(section, plan.find(page.number), fingerprint), plan.checked_at)
 
 
 def _built(section: Section, page: Page) -> Document | None:
-    """Return the built file of a page where it is what rendering would give."""
+    """Return the built file of a page, or None unless it is current."""
     record = page.record
     # Without the manifest: reading it for each page would cost more than it saves.
     if CurrencyCheck(section).why_not_current(record, known=None):

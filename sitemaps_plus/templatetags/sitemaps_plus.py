@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,14 +17,14 @@ from sitemaps_plus.errors import InvalidEntry, SitemapError, shown
 from sitemaps_plus.plan.sections import make_cleaner
 from sitemaps_plus.protocol.addresses import Origin, Scope
 from sitemaps_plus.protocol.dates import format_date
-from sitemaps_plus.protocol.entries import Cleaner, Link
+from sitemaps_plus.protocol.entries import Cleaner
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.protocol.text import format_priority
 from sitemaps_plus.protocol.writer import link_elements, namespaces
 from sitemaps_plus.render.own_template import Url, UrlSet
 from sitemaps_plus.render.renderer import url_info_links
 from sitemaps_plus.serve import head
-from sitemaps_plus.values.extensions import extras, namespaces_in
+from sitemaps_plus.values.extensions import elements, links_of, namespaces_in
 
 register = template.Library()
 
@@ -61,29 +61,30 @@ def sitemap_namespaces(context: Mapping[str, Any]) -> SafeString:
 def sitemap_alternates(url: Mapping[str, Any]) -> SafeString:
     """Return the links to the other languages of a ``url``: its ``alternates`` and ``hreflang``."""
     _check_url("sitemap_alternates", url)
-    links = url_info_links(url, _key(url), _cleaner(url))
-    return _xml(link_elements(links) + _extras(url, "hreflang", links))
+    key, cleaner = _key(url), _cleaner(url)
+    links = url_info_links(url, key, cleaner)
+    return _xml(link_elements([*links, *links_of(url, key, str(url["location"]), cleaner, links=links)]))
 
 
 @register.simple_tag
 def sitemap_images(url: Mapping[str, Any]) -> SafeString:
     """Return the ``<image:image>`` of a ``url``."""
     _check_url("sitemap_images", url)
-    return _xml(_extras(url, "images"))
+    return _xml(_elements(url, "images"))
 
 
 @register.simple_tag
 def sitemap_videos(url: Mapping[str, Any]) -> SafeString:
     """Return the ``<video:video>`` of a ``url``."""
     _check_url("sitemap_videos", url)
-    return _xml(_extras(url, "videos"))
+    return _xml(_elements(url, "videos"))
 
 
 @register.simple_tag
 def sitemap_news(url: Mapping[str, Any]) -> SafeString:
     """Return the ``<news:news>`` of a ``url``."""
     _check_url("sitemap_news", url)
-    return _xml(_extras(url, "news"))
+    return _xml(_elements(url, "news"))
 
 
 @register.simple_tag(takes_context=True)
@@ -162,14 +163,10 @@ def _xml(finished: str) -> SafeString:
     return mark_safe(finished)  # noqa: S308 - written and escaped by the writer
 
 
-def _extras(url: Mapping[str, Any], name: str, links: Sequence[Link] = ()) -> str:
-    return extras(
-        {name: url.get(name)},
-        _key(url),
-        str(url["location"]),
-        _cleaner(url),
-        links=links,
-        emit_deprecated=bool(url.get("emit_deprecated")),
+def _elements(url: Mapping[str, Any], name: str) -> str:
+    is_deprecated = bool(url.get("emit_deprecated"))
+    return elements(
+        {name: url.get(name)}, _key(url), str(url["location"]), _cleaner(url), emit_deprecated=is_deprecated
     )
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sitemaps_plus.errors import InvalidEntry, shown
-from sitemaps_plus.protocol import writer
 from sitemaps_plus.protocol.codes import check_hreflang
 from sitemaps_plus.protocol.entries import Link
 from sitemaps_plus.values.base import Path, Value
@@ -49,34 +48,28 @@ class Alternate(Value):
     _required: ClassVar = ("hreflang", "href")
 
 
-def link_element(link: Alternate | Link, context: Context) -> str:
-    """Return one ``<xhtml:link>``; raise `InvalidEntry` for an invalid code or URL."""
-    return writer.link_elements([_checked(link, context)])
+def to_link(given: Alternate | Link, context: Context) -> Link:
+    """Return a link as it is written; raise `InvalidEntry` for an invalid code or URL."""
+    if isinstance(given, Alternate):
+        given = given.settled()
+    return Link(check_hreflang(str(given.hreflang)), absolute_url("Alternate.href", given.href, context))
 
 
-def link_elements(links: Iterable[Alternate | Link | None], context: Context, drop: Drop) -> str:
-    """Return the ``<xhtml:link>`` elements of a page; call `drop` with the error of a broken or contradicting link.
+def more_links(values: Iterable[Alternate | Link | None], context: Context, drop: Drop) -> list[Link]:
+    """Return the links that the page does not have yet; call `drop` with the error of a broken or contradicting link.
 
-    Do not repeat links that the page has already (`Context.links`). Warn ``W-HREFLANG-SELF`` if none of the links leads
-    to the page itself (G-HRF).
+    Warn ``W-HREFLANG-SELF`` if none of the links leads to the page itself (G-HRF).
     """
     hrefs = {link.hreflang: link.href for link in context.links}
-    written = []
-    for link in each(links, _checked, context, drop):
+    found = []
+    for link in each(values, to_link, context, drop):
         if link.hreflang not in hrefs:
             hrefs[link.hreflang] = link.href
-            written.append(link)
+            found.append(link)
         elif hrefs[link.hreflang] != link.href:
             message = f"{context.loc} has a second URL for {link.hreflang}: {link.href}; the first one was listed."
             drop(InvalidEntry("E-HREFLANG-REPEATED", message))
-    if written and context.loc not in hrefs.values():
+    if found and context.loc not in hrefs.values():
         message = f"{context.loc} links to other languages but not to itself; search engines require that, too."
         context.warn("W-HREFLANG-SELF", message)
-    return writer.link_elements(written)
-
-
-def _checked(link: Alternate | Link, context: Context) -> Link:
-    if isinstance(link, Alternate):
-        link = link.settled()
-    code = check_hreflang(str(link.hreflang))
-    return Link(code, absolute_url("Alternate.href", link.href, context))
+    return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from sitemaps_plus.errors import InvalidEntry, shown
 from sitemaps_plus.protocol.entries import Cleaner, Link
-from sitemaps_plus.values.alternate import Alternate, link_elements
+from sitemaps_plus.values.alternate import Alternate, more_links
 from sitemaps_plus.values.base import Value, is_pending
 from sitemaps_plus.values.fields import is_file
 from sitemaps_plus.values.image import Image, image_elements
@@ -30,12 +30,15 @@ class Extension:
     """The XML namespace of the tags; ``http`` is part of its name."""
     kind: type[Value]
     """The class of the values."""
-    write: Callable[[Iterable[Any], Context, Drop], str]
-    """Called with the values of one page, the page, and a callback for broken values; returns their XML."""
     declared: str
     """An example of the hook as an attribute, for error messages."""
     finished: str
     """An example of a value that a method returns for an object ``p``, for error messages."""
+    write: Callable[[Iterable[Any], Context, Drop], str] | None = None
+    """Called with the values of one page, the page, and a callback for broken values; returns their XML.
+
+    None for links, which the page writes with those that it has already.
+    """
 
 
 EXTENSIONS = {
@@ -47,7 +50,6 @@ EXTENSIONS = {
             prefix="xhtml",
             namespace="http://www.w3.org/1999/xhtml",
             kind=Alternate,
-            write=link_elements,
             declared='Alternate(hreflang="de", href=UrlFor(...))',
             finished='Alternate(hreflang="de", href=p.german_url)',
         ),
@@ -93,34 +95,31 @@ def namespaces_in(infos: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return namespaces_of(hook for hook in EXTENSIONS if hook == "hreflang" or any(info.get(hook) for info in infos))
 
 
-def elements(hook: str, given: Any, context: Context, drop: Drop) -> str:
-    """Return the XML of what a hook gave: one value, several or None. Call `drop` with the error of a broken value."""
-    return EXTENSIONS[hook].write(_values(hook, given, drop), context, drop)
+def links_of(
+    media: Mapping[str, Any], key: object, loc: str, cleaner: Cleaner, *, links: Sequence[Link] = ()
+) -> Sequence[Link]:
+    """Return the links of the hook ``hreflang`` that are not among the `links` of the page; report broken values."""
+    given = media.get("hreflang")
+    if _is_empty(given):
+        return ()
+    drop = partial(cleaner.report.drop, key, "hreflang")
+    return more_links(_values("hreflang", given, drop), context_of(key, "hreflang", loc, cleaner, links=links), drop)
 
 
-def extras(
-    media: Mapping[str, Any],
-    key: object,
-    loc: str,
-    cleaner: Cleaner,
-    *,
-    links: Sequence[Link] = (),
-    emit_deprecated: bool = False,
+def elements(
+    media: Mapping[str, Any], key: object, loc: str, cleaner: Cleaner, *, emit_deprecated: bool = False
 ) -> str:
-    """Return the XML of the values of all hooks for a row, and report broken values.
+    """Return the XML of the images, videos and news of a row, and report broken values.
 
-    `loc` is the URL of its page; `links` are the hreflang links that the page has already.
+    `loc` is the URL of the page. Only writing a value shows whether all of it can be written: an entry has the XML.
     """
-    return "".join(
-        elements(
-            name,
-            media[name],
-            context_of(key, name, loc, cleaner, links=links, emit_deprecated=emit_deprecated),
-            partial(cleaner.report.drop, key, name),
-        )
-        for name in EXTENSIONS
-        if not _is_empty(media.get(name))
-    )
+    written = []
+    for name, extension in EXTENSIONS.items():
+        if extension.write is not None and not _is_empty(given := media.get(name)):
+            drop = partial(cleaner.report.drop, key, name)
+            context = context_of(key, name, loc, cleaner, emit_deprecated=emit_deprecated)
+            written.append(extension.write(_values(name, given, drop), context, drop))
+    return "".join(written)
 
 
 def _is_empty(given: Any) -> bool:

@@ -141,7 +141,7 @@ def _items(key: object, pk: Any, entries: Sequence[Entry], problems: dict[object
     if not entries:
         yield Item(key=key, pk=pk, loc=None, problems=found)
     for entry in entries:
-        media, links = _parsed(entry.extra)
+        media = _parsed(entry.media)
         yield Item(
             key=key,
             pk=pk,
@@ -152,20 +152,18 @@ def _items(key: object, pk: Any, entries: Sequence[Entry], problems: dict[object
             images=[one for one in media if one.name == "image"],
             videos=[one for one in media if one.name == "video"],
             news=[one for one in media if one.name == "news"],
-            alternates=[*entry.links, *links],
+            alternates=[*entry.links, *entry.more_links],
             xml=url_element(entry).strip(),
             problems=found,
         )
 
 
-def _parsed(elements: str) -> tuple[list[Media], list[Link]]:
-    """Return the media and the links in the XML of an entry."""
+def _parsed(elements: str) -> list[Media]:
+    """Return the media in their XML, which shows them exactly as they are written."""
     if not elements:
-        return [], []
-    # S314: written by our own writer.
-    root = ElementTree.fromstring(f"<url{namespaces(namespaces_of(EXTENSIONS))}>{elements}</url>")  # noqa: S314
-    links = [Link(one.attrib["hreflang"], one.attrib["href"]) for one in root if _name(one) == "link"]
-    return [_media(one) for one in root if _name(one) != "link"], links
+        return []
+    declared = namespaces(namespaces_of(EXTENSIONS))
+    return [_media(one) for one in ElementTree.fromstring(f"<url{declared}>{elements}</url>")]  # noqa: S314 - ours
 
 
 def _media(element: ElementTree.Element) -> Media:

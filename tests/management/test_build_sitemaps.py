@@ -313,7 +313,7 @@ def test_a_cache_that_keeps_nothing_is_an_error(settings: Any) -> None:
 
     _, _, error = run(warm_cache=True)
 
-    assert "was gone at once" in str(error)
+    assert "was evicted at once" in str(error)
     assert published() != []
 
 

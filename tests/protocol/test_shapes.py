@@ -66,7 +66,7 @@ def test_urls_of_images_and_videos_are_not_sampled() -> None:
         "<image:image><image:loc>https://cdn.example.com/None/1.jpg</image:loc></image:image>"
         "<video:video><video:content_loc>https://cdn.example.com/None/1.mp4</video:content_loc></video:video>"
     )
-    groups = [Group(n, [Entry(f"https://example.com/shop/{n}/", "2026-01-01", extra=extra)]) for n in range(5)]
+    groups = [Group(n, [Entry(f"https://example.com/shop/{n}/", "2026-01-01", media=extra)]) for n in range(5)]
 
     shape = seen(write_urlset(groups, report=Report("products"), tally=Tally()))
 

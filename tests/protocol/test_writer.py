@@ -37,7 +37,8 @@ entries = st.builds(
     changefreq=st.none() | st.sampled_from(CHANGEFREQS),
     priority=st.none() | st.floats(0, 1).map(format_priority),
     links=st.lists(st.builds(Link, legal_text, legal_text), max_size=3),
-    extra=st.just(""),
+    more_links=st.just(()),
+    media=st.just(""),
     given=st.none(),
 )
 

@@ -99,7 +99,7 @@ def test_the_text_form_lists_the_same_addresses() -> None:
     make_products(12)
     section = section_of(Products)
 
-    text = text_of(render_page(section, 2, form="txt")).decode()
+    text = text_of(render_page(section, 2, as_text=True)).decode()
 
     assert text.splitlines() == locs(text_of(render_page(section, 2)))
 
@@ -210,7 +210,7 @@ def test_a_rendering_is_recorded() -> None:
 def test_the_text_form_is_not_recorded() -> None:
     make_products(10)
 
-    render_page(section_of(Products), 1, form="txt")
+    render_page(section_of(Products), 1, as_text=True)
 
     assert SitemapPage.objects.get().digest == ""
 
@@ -498,7 +498,7 @@ def test_the_text_form_knows_no_template(write_template: Any) -> None:
     make_products(2)
     write_template("sitemap.xml", "{{ nothing|nonsense }}")
 
-    assert text_of(render_page(section_of(Products), 1, form="txt")).decode().splitlines() == [
+    assert text_of(render_page(section_of(Products), 1, as_text=True)).decode().splitlines() == [
         "https://example.com/product-1/",
         "https://example.com/product-2/",
     ]

@@ -112,7 +112,7 @@ def test_the_text_form_is_never_a_built_file(rendered):
     build()
     del rendered[:]
 
-    text = gzip.decompress(made(replace(WANTED, form="txt")).gzipped).decode()
+    text = gzip.decompress(made(replace(WANTED, as_text=True)).gzipped).decode()
 
     assert paths(text.split()) == product_paths()
     assert rendered == [1]
@@ -331,11 +331,11 @@ def test_names_tell_documents_apart():
     other = SiteOrigin(id=2, origin=SITE.origin)
     elsewhere = SiteOrigin(id=1, origin=Origin.parse("http://example.com"))
     every = [
-        Wanted(site=site, label=label, number=number, form=form)
+        Wanted(site=site, label=label, number=number, as_text=as_text)
         for site in (SITE, other, elsewhere)
         for label in ("", "products", "products-1")
         for number in (0, 1, 11)
-        for form in ("xml", "txt")
+        for as_text in (False, True)
     ]
     names = {one.name for one in every}
     try:
@@ -360,7 +360,7 @@ def test_the_state_is_that_of_before_the_page_was_made(clock, kind):
 
     assert paths(locs(gzip.decompress(found.document.gzipped))) == ["/a/", "/b/"]
     clock.pass_(seconds=61)
-    assert look(WANTED).state != found.state
+    assert look(WANTED).version != found.version
 
 
 @pytest.mark.django_db
@@ -375,7 +375,7 @@ def test_the_state_stays_while_nothing_changes(clock):
 
     clock.pass_(seconds=61)
 
-    assert look(WANTED).state == found.state
+    assert look(WANTED).version == found.version
 
 
 @pytest.mark.django_db
@@ -390,7 +390,7 @@ def test_what_no_database_can_tell_has_no_state(kind):
 
     replace_section(Fixed)
 
-    assert look(WANTED).state == look(WANTED).make(False).state == ""
+    assert look(WANTED).version == look(WANTED).make(False).version == ""
 
 
 @pytest.mark.django_db

@@ -31,7 +31,7 @@ class Products(ModelSitemap):
 
 @pytest.fixture(autouse=True)
 def _products_registered(monkeypatch, settings):
-    monkeypatch.setattr(saved_rows, "_said", {})
+    monkeypatch.setattr(saved_rows, "_marked", {})
     register("products", Products)
     settings.SITEMAPS_PLUS = EXAMPLE
 

@@ -12,8 +12,9 @@ from element_samples import (
 )
 from sitemaps_plus import UrlFor
 from sitemaps_plus.protocol.entries import Link
+from sitemaps_plus.protocol.writer import link_elements
 from sitemaps_plus.values import Alternate
-from sitemaps_plus.values.alternate import link_element, link_elements
+from sitemaps_plus.values.alternate import more_links, to_link
 from xml_checks import validate
 
 
@@ -28,7 +29,7 @@ def test_links_are_written_with_canonical_codes():
     ]
     codes = Codes()
 
-    page = validate(document(link_elements(links, context(), codes.drop)))[0]
+    page = validate(document(link_elements(more_links(links, context(), codes.drop))))[0]
 
     assert [link.attrib for link in page[1:]] == [
         {"rel": "alternate", "hreflang": code, "href": href}
@@ -46,7 +47,7 @@ def test_a_broken_link_is_dropped_and_the_others_stay():
     codes = Codes()
     links = [Link("en-UK", "/a"), Link("gr", "/b"), Link("de", "ftp://c"), Link("fr", "/d")]
 
-    page = validate(document(link_elements(links, context(), codes.drop)))[0]
+    page = validate(document(link_elements(more_links(links, context(), codes.drop))))[0]
 
     assert [link.get("hreflang") for link in page[1:]] == ["fr"]
     assert codes == ["E-HREFLANG-REGION", "E-HREFLANG-LANG", "E-URL-SCHEME"]
@@ -56,7 +57,7 @@ def test_a_broken_link_is_dropped_and_the_others_stay():
 def test_a_path_from_urlfor_gets_the_origin():
     link = Alternate(hreflang="de", href=UrlFor("slug", value=F("slug"))).builder()(["b"])
 
-    element = parsed(link_element(link, context()))
+    element = parsed(link_elements([to_link(link, context())]))
 
     assert element.attrib == {"rel": "alternate", "hreflang": "de", "href": "https://example.com/slug/b/"}
 
@@ -65,7 +66,7 @@ def test_an_hreflang_has_one_url():
     codes = Codes()
     links = [Link("de", "/a"), Link("DE", "/a"), Link("de", "/b")]
 
-    page = validate(document(link_elements(links, context(), codes.drop)))[0]
+    page = validate(document(link_elements(more_links(links, context(), codes.drop))))[0]
 
     assert [link.get("href") for link in page[1:]] == [address("/a")]
     assert codes == ["E-HREFLANG-REPEATED"]

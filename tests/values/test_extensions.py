@@ -25,8 +25,9 @@ from official_schemas import official_schema
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.entries import Link
 from sitemaps_plus.protocol.text import clean
+from sitemaps_plus.protocol.writer import link_elements
 from sitemaps_plus.values import Image
-from sitemaps_plus.values.alternate import link_element, link_elements
+from sitemaps_plus.values.alternate import more_links, to_link
 from sitemaps_plus.values.image import image_element, image_elements
 from sitemaps_plus.values.news import news_element
 from sitemaps_plus.values.video import video_elements
@@ -60,7 +61,7 @@ def test_any_article_is_valid_and_read_back(article, emit_deprecated):
 
 @given(strategies.alternates())
 def test_any_link_is_valid_and_read_back(link):
-    element = parsed(link_element(link, context()))
+    element = parsed(link_elements([to_link(link, context())]))
 
     assert element.attrib == {"rel": "alternate", "hreflang": link.hreflang, "href": address(link.href)}
 
@@ -74,7 +75,7 @@ def test_all_extensions_fit_in_one_entry(images, links, made):
             image_elements(images, where, codes.drop),
             video_elements([made, made], where, codes.drop),
             news_element(news(), where),
-            link_elements(links, where, codes.drop),
+            link_elements(more_links(links, where, codes.drop)),
         )
     )
 
@@ -94,7 +95,7 @@ def test_a_page_with_everything_is_valid_by_the_published_schemas(tmp_path):
         image_elements([image, Image(loc="/b.jpg")], where, codes.drop),
         video_elements([everything(), video(content_loc="ftp://example.com/v.mp4")], where, codes.drop),
         news_element(article, where),
-        link_elements([Link("x-default", "/"), Link("zh-Hant-TW", "/zh/")], where, codes.drop),
+        link_elements(more_links([Link("x-default", "/"), Link("zh-Hant-TW", "/zh/")], where, codes.drop)),
     )
 
     schema.assertValid(etree.fromstring(page))

@@ -18,7 +18,7 @@ from sitemaps_plus.declare.hooks import Getter
 from sitemaps_plus.plan.keys import as_shown
 from sitemaps_plus.protocol.entries import Block, Cleaner, Entry
 from sitemaps_plus.protocol.text import escape
-from sitemaps_plus.protocol.writer import url_element
+from sitemaps_plus.protocol.writer import link_elements, url_element
 from sitemaps_plus.render.bulk.columns import Columns, Dates, Failure, Slot, Texts, Words
 from sitemaps_plus.render.bulk.patterns import Pattern, compile_pattern, languages_of_urls, names_of
 from sitemaps_plus.render.renderer import Renderer, Row
@@ -179,7 +179,7 @@ class _Rows:
             with translation.override(language or settings.LANGUAGE_CODE):
                 add = blocks.renderer.media_adder()
                 found[f"extra.{at}"] = [
-                    "" if index in skipped else add(row, Entry(_unescaped(loc)), language).extra
+                    "" if index in skipped else _extra(add(row, Entry(_unescaped(loc)), language))
                     for index, (row, loc) in enumerate(zip(rows, locs, strict=True))
                 ]
         return found
@@ -267,6 +267,10 @@ def _distinct_names(names: Sequence[Texts], slow: set[int], others: Sequence[str
 
 def _entries(text: str) -> list[str]:
     return [f"{part}</url>\n" for part in text.split("</url>\n")[:-1]]
+
+
+def _extra(entry: Entry) -> str:
+    return link_elements(entry.more_links) + entry.media if entry.more_links else entry.media
 
 
 def _percent(text: str) -> str:

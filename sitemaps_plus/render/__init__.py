@@ -1,1 +1,1 @@
-"""The rows of one page to bytes."""
+"""Render the rows of one page to bytes."""

@@ -24,9 +24,9 @@ logger = logging.getLogger("sitemaps_plus")
 
 
 def render_index(site: SiteOrigin, *, label: str | None = None, since: datetime | None = None) -> Document:
-    """Return the index of a site, or of one section; reads the plan, never the rows.
+    """Return the index of a site, or of one section, from the plans; it reads no rows.
 
-    A plan that was not checked `since` a moment is checked now.
+    Plans are checked first unless that happened after `since`.
     """
     with neutral():
         sections = [get_section(label, site)] if label else list(get_sections(site))
@@ -50,16 +50,16 @@ def make_index(items: Iterable[IndexItem], changed_at: datetime | None = None) -
 
 
 def list_pages(plan: Plan, base: str | None = None) -> Iterator[IndexItem]:
-    """Yield what an index says of each page that has URLs; `base` is the address of their directory."""
+    """Yield the index item of each page that has URLs; `base` is the URL of the directory of the pages."""
     section = plan.section
-    # A class with a protocol of its own is served under it: its URLs have the same scheme.
+    # The section's origin, not the site's: a class may have a protocol of its own.
     base = base or f"{section.origin}{directory()}"
     for page in plan.listed:
         yield IndexItem(base + page_file(section.label, page.number, get_settings().EXTENSION), lastmod_of(page))
 
 
 def lastmod_of(page: Page) -> str | None:
-    """Return what an index says of when a page changed."""
+    """Return the lastmod of a page in an index."""
     changed_at = page.record.changed_at
     return None if changed_at is None else format_date(changed_at.astimezone(UTC), tz=UTC)
 

@@ -1,4 +1,4 @@
-"""Read the items of a page as objects, for hooks that are methods and for classes that page themselves."""
+"""Read the items of a page as objects, for hooks that are methods and for classes that page by themselves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_groups(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: 
 
 
 def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterable[Block | Group]:
-    """Return the finished text of the items of `page`, many at a time; their groups where each has to be looked at."""
+    """Return the text of the items of `page`, many at a time, or groups if the renderer must handle each by itself."""
     renderer = Renderer(section, cleaner, partial(read_rows, section))
     blocks = None if section.makes_its_urls else compile_blocks(cleaner, renderer)
     if blocks is None:
@@ -44,7 +44,7 @@ def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterable[Bloc
 
 
 def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
-    """Return all of `wanted`, which are sorted by the key, with the values of the hooks' columns."""
+    """Return the rows of `wanted`, which is sorted by the key, with the values of the hooks' columns."""
     return _rows(section, list(wanted.annotate(**section.hooks.columns)))
 
 
@@ -61,7 +61,7 @@ def _chunks(section: Section, page: Page) -> Iterator[list[Row]]:
 def _rows(section: Section, items: Sequence[Any]) -> list[Row]:
     columns, names = list(section.hooks.columns), section.key.names
     keys = [tuple([getattr(item, name) for name in names]) for item in items]
-    # A join to several rows gives the same key more than once: the first one counts.
+    # A join to many rows repeats a key: the first row counts.
     return [
         Row(as_shown(key), [getattr(item, alias) for alias in columns], item)
         for key, before, item in zip(keys, [None, *keys], items, strict=False)
@@ -86,7 +86,7 @@ def _groups_of_pairs(renderer: Renderer, pairs: Sequence[tuple[Any, str]]) -> It
 
 
 def _blocks_of_pairs(section: Section, page: Page, renderer: Renderer, blocks: Blocks) -> Iterator[Block | Group]:
-    """Yield blocks of the items that a page has in all languages, and the pairs of those that it shares with others."""
+    """Yield blocks of the items that are on the page in all languages, and pairs of those that are partly on others."""
     count, size = len(section.languages), section.rows_for(CHUNK)
     start = (page.number - 1) * section.urls_limit
     stop = start + section.urls_limit
@@ -110,12 +110,12 @@ def _chunks_by_position(section: Section, page: Page, cleaner: Cleaner) -> Itera
 def _slices(section: Section, page: Page, cleaner: Cleaner) -> Iterator[list[Any]]:
     limit = section.urls_limit
     first = (page.number - 1) * limit
-    places = range(first, first + limit)[slice(*page.part)]
+    positions = range(first, first + limit)[slice(*page.part)]
     items = section.slice(cleaner.report)
-    # Not to count from the beginning for each part of a page.
+    # One slice for the whole page: each slice counts the items from the first one on.
     size = limit if isinstance(items, Pairs) and items.is_counted_out else CHUNK
-    for start in range(places.start, places.stop, size):
-        found = list(items[start : min(start + size, places.stop)])
+    for start in range(positions.start, positions.stop, size):
+        found = list(items[start : min(start + size, positions.stop)])
         if found:
             yield found
         if len(found) < size:

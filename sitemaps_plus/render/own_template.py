@@ -1,4 +1,4 @@
-"""Turn entries into a page, and pages into an index, through a template of the project instead of the writer."""
+"""Render a page or an index with a template of the project in place of the writer."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _Render = Callable[[Sequence[Group]], bytes]
 
 @dataclass
 class SitemapIndexItem:
-    """One sitemap of an index, as templates get it."""
+    """One sitemap of an index, as a template gets it."""
 
     location: str
     last_mod: date | datetime | None = None
 
 
 class Url(dict[str, Any]):
-    """One URL, as templates get it: the keys of Django's ``get_urls()``."""
+    """One URL, as a template gets it, with the keys of Django's ``get_urls()``."""
 
     def __init__(self, values: Mapping[str, Any], cleaner: Cleaner) -> None:
         super().__init__(values)
         self.cleaner = cleaner
-        """What the template tags write its values with."""
+        """The cleaner that the template tags use for the values."""
 
 
 class UrlSet(list[Url]):
-    """All URLs of a page, as templates get them."""
+    """All URLs of a page, as a template gets them."""
 
     def __init__(self, urls: Iterable[Url], prefixes: Mapping[str, str]) -> None:
         super().__init__(urls)
@@ -54,12 +54,12 @@ def write_with_template(
     report: Report,
     tally: Tally,
 ) -> Iterator[bytes]:
-    """Yield the page that `template` makes of `groups`, whose entries carry what was given, in one piece.
+    """Yield the page that `template` renders of `groups`, in one piece; the entries need their `given`.
 
-    Raises PageFull, with the key to split at, where it passes the limits, and SitemapError where the template fails.
+    Raises PageFull, with the key to split at, if the page exceeds the limits, and SitemapError if the template fails.
     """
     limits = limits or Limits()
-    # What was broken has been reported, and languages have become codes: the tags do neither again.
+    # Broken values were reported already, and languages are codes already: the tags must not repeat that.
     finished = replace(cleaner, report=Silence(report.label), hreflang=str)
 
     def render(rows: Sequence[Group]) -> bytes:
@@ -75,7 +75,7 @@ def write_with_template(
 
 
 def index_with_template(items: Sequence[IndexItem], template: Any) -> bytes:
-    """Return the index that `template` makes of `items`; raise TooManyPages as the writer does."""
+    """Return the index that `template` renders of `items`; raise TooManyPages as the writer does."""
     sitemaps = [SitemapIndexItem(item.loc, _lastmod(item.lastmod)) for item in items]
     document = _rendered(template, {"sitemaps": sitemaps}, "an index")
     if len(items) > MAX_URLS or len(document) > MAX_BYTES:
@@ -84,7 +84,7 @@ def index_with_template(items: Sequence[IndexItem], template: Any) -> bytes:
 
 
 def _rows(groups: Iterable[Group], limits: Limits, report: Report) -> Iterator[Group]:
-    """Yield what a page may hold of each row; raise PageFull for one URL too many."""
+    """Yield the rows of a page without repeated URLs; raise PageFull if there are too many URLs."""
     seen: set[str] = set()
     urls = 0
     for group in groups:
@@ -99,8 +99,8 @@ def _rows(groups: Iterable[Group], limits: Limits, report: Report) -> Iterator[G
 
 
 def _shortened(rows: Sequence[Group], render: _Render, limits: Limits, report: Report) -> tuple[list[Group], bytes]:
-    """Return a page that is too large without the rows that are so alone; raise PageFull if that does not help."""
-    # One by one: only the template knows what a row takes, and this happens once before a page is split.
+    """Return a page without the rows that are too large by themselves; raise PageFull if it is still too large."""
+    # One by one: only the template shows how large a row is. This happens at most once before a page is split.
     sizes = [len(render([row])) for row in rows]
     for row, size in zip(rows, sizes, strict=True):
         if size > limits.bytes:
@@ -114,13 +114,13 @@ def _shortened(rows: Sequence[Group], render: _Render, limits: Limits, report: R
 
 
 def _split_index(sizes: Sequence[int], empty: int, whole: int, limits: Limits) -> int:
-    """Return the first row that a page filled with ``bytes_to_fill`` has no room for; `sizes` include an empty page."""
+    """Return the first row beyond ``bytes_to_fill``; each of the `sizes` includes that of an `empty` page."""
     total = empty
     for index, size in enumerate(sizes):
         total += size - empty
         if index and total > min(limits.bytes_to_fill, limits.bytes):
             return index
-    # Together they are more than their sum: each has the same share.
+    # The whole is larger than the sum of its rows: assume rows of equal size.
     return min(max(1, len(sizes) * limits.bytes_to_fill // whole), len(sizes) - 1)
 
 
@@ -146,10 +146,10 @@ def _lastmod(text: str | None) -> date | None:
 
 def _rendered(template: Any, context: dict[str, Any], what: str) -> bytes:
     try:
-        # Without a request: everybody gets the same bytes.
+        # Without a request, so that everybody gets the same bytes.
         return template.render(context).encode()  # type: ignore[no-any-return]
     except Exception as error:  # a template may call anything
         raise SitemapError(
             f"The template {described(template)} failed for {what}: {type(error).__name__}: {error}. Correct it, or "
-            "remove it: pages are written without it then."
+            "remove it to have pages written without a template."
         ) from error

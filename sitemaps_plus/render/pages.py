@@ -24,18 +24,18 @@ from sitemaps_plus.signals import entry_left_out, page_rendered
 from sitemaps_plus.stores.packing import Document, pack
 
 Record = Callable[..., None]
-"""Called as ``record_rendering`` is: with section, page, and what the rendering found by name."""
+"""Called like ``record_rendering``: with the section, the page, and the results of the rendering by name."""
 
 MOST_SPLITS = 64
-"""How often one page may be split in a row before it is given up."""
+"""Most splits of one page before rendering gives up."""
 
 
 def render_planned(
     section: Section, number: int, *, as_text: bool = False, strict: bool | None = None, plan: Plan | None = None
 ) -> tuple[Document, Plan]:
-    """Return one page, and its plan, which is a new one where the page was too large and had to be split.
+    """Return one page and its plan; this is a new plan if the page was too large and had to be split.
 
-    Raises PageNotFound, PageGone, or StrictError where ``STRICT`` is on and a row is bad.
+    Raises PageNotFound, PageGone, or StrictError if ``STRICT`` is on and a row is invalid.
     """
     with neutral():
         plan = plan or refresh(section)
@@ -56,23 +56,23 @@ def render_as_planned(
     strict: bool | None = None,
     record: Record = record_rendering,
 ) -> Document:
-    """Return one page of a plan as it is; raise PageFull where it has to be split, PageEmpty where it has no URL.
+    """Return one page of a plan, without splitting it; raise PageFull if it is too large, PageEmpty if it has no URL.
 
-    `record` keeps what the rendering found; it is called before PageEmpty is raised.
+    `record` stores the results of the rendering; it is called before PageEmpty is raised.
     """
     with neutral():
         return _render(section, page, as_text, get_settings().STRICT if strict is None else strict, record)
 
 
 def split_page(section: Section, number: int, full: PageFull) -> Plan:
-    """Return the plan with a page cut where it is full; raise PageFull where pages have no key to be cut at."""
+    """Return the plan with a page cut at the row that no longer fits; raise PageFull if it is paged by position."""
     if section.paged_by == "position":
         raise PageFull(f"{full} It is paged by position; lower `limit` on {section.name}.", split_at=None) from full
     return refresh(section, split=(number, _as_key(full.split_at)))
 
 
 def does_not_fit(section: Section, number: int) -> SitemapError:
-    """Return the error of a page that is still too large when it was split `MOST_SPLITS` times."""
+    """Return the error for a page that is too large even after `MOST_SPLITS` splits."""
     return SitemapError(f"Page {number} of the sitemap {section.label!r} does not fit after {MOST_SPLITS} splits.")
 
 
@@ -102,7 +102,7 @@ def _render(section: Section, page: Page, as_text: bool, strict: bool, record: R
 
 
 def _listener(section: Section) -> Callable[[Problem], None] | None:
-    """Return what sends `entry_left_out`; None where nobody listens, so that a row left out costs no more."""
+    """Return the function that sends `entry_left_out`, or None if the signal has no receiver."""
     sender = type(section.sitemap)
     if not entry_left_out.has_listeners(sender):
         return None
@@ -114,7 +114,7 @@ def _listener(section: Section) -> Callable[[Problem], None] | None:
 
 
 def _written(section: Section, page: Page, as_text: bool, cleaner: Cleaner, tally: Tally) -> Iterator[bytes]:
-    """Return the bytes of a page: of the writer, or of the project's template."""
+    """Yield the bytes of a page, from the writer or from a template of the project."""
     limits = Limits(urls=section.profile.max_urls, bytes=section.profile.max_bytes, bytes_to_fill=section.bytes_to_fill)
     template = None if as_text else find_override(PAGE, section.label)
     if template is not None:
@@ -123,7 +123,7 @@ def _written(section: Section, page: Page, as_text: bool, cleaner: Cleaner, tall
         return write(groups, limits=limits, report=cleaner.report, tally=tally)
     is_row_path = section.reads_values
     if as_text:
-        # Cut where the XML is: both come from the same rows.
+        # With the same limits as the XML: both formats of a page list the same rows.
         read = row_path.read_groups if is_row_path else object_path.read_groups
         return write_text(read(section, page, cleaner), limits=limits, report=cleaner.report, tally=tally)
     text = (row_path if is_row_path else object_path).read_blocks(section, page, cleaner)

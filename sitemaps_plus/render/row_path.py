@@ -1,4 +1,4 @@
-"""Read the rows of a page as plain values, in chunks along the key: no objects, no OFFSET, a few thousand at a time."""
+"""Read the rows of a page as plain values, in chunks along the key: no model instances, no OFFSET."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Grou
 
 
 def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterable[Block | Group]:
-    """Return the finished text of the rows of `page`, many at a time; their groups where rows have to be looked at."""
+    """Return the text of the rows of `page`, many at a time, or groups if the renderer must handle each by itself."""
     renderer = Renderer(section, cleaner, partial(read_rows, section))
     blocks = compile_blocks(cleaner, renderer)
     if blocks is None or has_multivalued_join(page.rows(section).annotate(**section.hooks.columns)):
@@ -34,12 +34,12 @@ def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterable[Bloc
 
 
 def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
-    """Return all of `wanted`, which are sorted by the key, with the values of the hooks' columns."""
+    """Return the rows of `wanted`, which is sorted by the key, with the values of the hooks' columns."""
     return _rows(section, list(_records(section, wanted, section.hooks.columns)))
 
 
 def _made(section: Section, page: Page, blocks: Blocks) -> Iterator[Block]:
-    """Yield the blocks of the rows of `page`, of texts that the database has joined as far as it can."""
+    """Yield the blocks of the rows of `page`, from joined texts as long as the database can join them."""
     size = section.rows_for(CHUNK)
     joined = JoinedRows.of(section, page, blocks.select, size) if blocks.takes_texts else None
     after: KeyValue | None = None
@@ -51,7 +51,7 @@ def _made(section: Section, page: Page, blocks: Blocks) -> Iterator[Block]:
             return
         block = blocks.of_texts(chunk.columns, partial(_read_again, section, page, blocks, after, chunk.last))
         if block is None:
-            # A row has to be looked at, and others are likely: all of them are read from now on.
+            # A row is not plain, and others are likely to follow: read single rows from here on.
             break
         yield block
         if chunk.size < size:
@@ -63,7 +63,7 @@ def _made(section: Section, page: Page, blocks: Blocks) -> Iterator[Block]:
 def _read_again(
     section: Section, page: Page, blocks: Blocks, after: KeyValue | None, last: KeyValue
 ) -> Iterator[tuple[object, list[tuple[str, str]]]]:
-    """Yield the rows of one block again, with their keys."""
+    """Yield the rows of one block with their keys, read again."""
     rows = page.rows(section, after).filter(section.key.up_to(last)).order_by(*section.key.names)
     records = list(_records(section, rows, blocks.select))
     return blocks.of_records(records).rows() if records else iter(())
@@ -72,7 +72,7 @@ def _read_again(
 def _chunks(
     section: Section, page: Page, columns: Mapping[str, Any], after: KeyValue | None = None
 ) -> Iterator[list[Sequence[Any]]]:
-    """Yield the key and the columns of rows, a chunk at a time, those `after` a key where it is given."""
+    """Yield the key and the columns of the rows `after` a key, or of all rows, a chunk at a time."""
     names, size = section.key.names, section.rows_for(CHUNK)
     found = None
     while found is None or len(found) == size:
@@ -91,7 +91,7 @@ def _records(section: Section, wanted: QuerySet[Any], columns: Mapping[str, Any]
 def _rows(section: Section, records: Sequence[Sequence[Any]]) -> list[Row]:
     size = len(section.key.names)
     keys = [record[:size] for record in records]
-    # A join to several rows gives the same key more than once: the first one counts.
+    # A join to many rows repeats a key: the first row counts.
     return [
         Row(as_shown(tuple(key)), record[size:])
         for key, before, record in zip(keys, [None, *keys], records, strict=False)

@@ -1,6 +1,6 @@
-"""Answer with the sitemaps of a ``{"sitemaps": {...}}`` dict, as ``django.contrib.sitemaps.views`` does.
+"""Serve the sitemaps of a ``{"sitemaps": {...}}`` dict, as ``django.contrib.sitemaps.views`` does.
 
-Nothing is planned and nothing kept: the class's own pages go through the writer.
+There is no plan and no cache: the pages that the class makes go through the writer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from sitemaps_plus.values.extensions import namespaces_in
 
 
 class SitemapResponse(TemplateResponse):
-    """A template response that the writer renders, unless the project overrides the template."""
+    """A template response whose content comes from the writer, unless the project overrides the template."""
 
     @property
     def rendered_content(self) -> Any:
@@ -68,7 +68,7 @@ def index(
     content_type: str = "application/xml",
     sitemap_url_name: str = "django.contrib.sitemaps.views.sitemap",
 ) -> HttpResponse:
-    """Answer with an index of all pages of all sections, as Django's view of the same name."""
+    """Serve an index of all pages of all sections, as Django's view of the same name."""
     domain = get_current_site(request).domain
     items, newest = [], []
     for section, given in sitemaps.items():
@@ -96,7 +96,7 @@ def sitemap(
     template_name: str = PAGE,
     content_type: str = "application/xml",
 ) -> HttpResponse:
-    """Answer with one page of a section, or of all sections together, as Django's view of the same name."""
+    """Serve one page of a section, or of all sections together, as Django's view of the same name."""
     if section is not None and section not in sitemaps:
         raise Http404(f"No sitemap available for section: {section!r}")
     given = sitemaps.values() if section is None else [sitemaps[section]]
@@ -132,14 +132,14 @@ def _is_untouched(made: Any, *names: str) -> bool:
 
 
 def _latest_lastmod(made: Any) -> date | datetime | None:
-    # Django's own way calls lastmod with every row of the table.
+    # Django calls lastmod for every row of the table.
     if _is_untouched(made, "get_latest_lastmod"):
         return latest_lastmod(made)
     return made.get_latest_lastmod()  # type: ignore[no-any-return]
 
 
 def _paginator(made: Any) -> Any:
-    # Django's own way makes all (item, language) pairs of the table.
+    # Django makes all (item, language) pairs of the table.
     return Paginator(lazy_items(made), made.limit) if _is_untouched(made, "paginator", "_items") else made.paginator
 
 
@@ -152,7 +152,7 @@ class _Part(NamedTuple):
 
 
 def _parts(made: Sequence[Any], page: Any) -> Iterable[_Part]:
-    """Return which pages of which sections make up a page, so that each URL is on one and none holds too many."""
+    """Return the pages of sections that together make one page, with each URL on exactly one and none too large."""
     if len(made) == 1:
         return [_Part(made[0], _paginator(made[0]), page)]
     filled: list[list[_Part]] = [[]]
@@ -180,14 +180,14 @@ def _infos(part: _Part, site: Any, protocol: str) -> Iterable[dict[str, Any]]:
 
 def _last_modified(newest: Sequence[datetime | None]) -> dict[str, str] | None:
     known = [moment for moment in newest if moment is not None]
-    # One that is unknown could be the newest.
+    # An unknown date could be the newest.
     if not known or len(known) < len(newest):
         return None
     return {"Last-Modified": http_date(max(known).replace(microsecond=0).timestamp())}
 
 
 def _moment(value: Any) -> datetime | None:
-    """Return a lastmod as a moment, or None where it is none or has not come yet."""
+    """Return a lastmod as a datetime, or None if it is invalid or in the future."""
     try:
         moment = as_datetime(value, tz=UTC)
     except InvalidEntry:
@@ -197,17 +197,17 @@ def _moment(value: Any) -> datetime | None:
 
 def _origin(request: Any) -> Origin:
     site = get_current_site(request)
-    # A path behind the domain is kept where URLs are made, as Django keeps it.
+    # Without a path after the domain, which Django keeps when it makes URLs.
     return parse_origin(f"{request.scheme or 'https'}://{site.domain.partition('/')[0]}", "The domain of the site")
 
 
 class _Cleaner(Cleaner):
-    """Clean as everywhere, but let a class name any host and scheme, as Django does."""
+    """A cleaner that allows any host and scheme, as Django does."""
 
     __slots__ = ()
 
     def loc(self, key: object, value: object) -> str:
-        """Return the address of an item; raise InvalidEntry where it has none."""
+        """Return the URL of an item; raise InvalidEntry if it has none."""
         return normalize(value, origin=self.scope.origin)
 
 
@@ -239,7 +239,7 @@ def _urlset(infos: Iterable[dict[str, Any]], origin: Origin) -> bytes:
 def _groups(infos: Iterable[dict[str, Any]], cleaner: Cleaner) -> Iterator[Group]:
     for info in infos:
         item = info.get("item")
-        # Of a pair the item; what a class's own get_urls() gives may be anything.
+        # With i18n it is a pair of item and language; a get_urls() of the project may give anything.
         row = item[0] if isinstance(item, tuple) and item else item
         group = url_info_group({**info, "lastmod": _url_date(info.get("lastmod"))}, key_of(row), cleaner)
         if group is not None:
@@ -247,7 +247,7 @@ def _groups(infos: Iterable[dict[str, Any]], cleaner: Cleaner) -> Iterator[Group
 
 
 def _url_date(value: Any) -> Any:
-    # As Django writes it: a naive datetime has no zone to show, so only its date is certain.
+    # As Django writes it: a naive datetime has no time zone, so that only its date is certain.
     return value.date() if isinstance(value, datetime) and timezone.is_naive(value) else value
 
 

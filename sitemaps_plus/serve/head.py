@@ -1,4 +1,4 @@
-"""Tell what the ``<head>`` of an HTML page says of addresses: those in other languages, its own, the sitemap's."""
+"""Find the URLs for the ``<head>`` of an HTML page: other languages, the canonical URL and the sitemap index."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _NOT_SHOWN = ("lastmod", "changefreq", "priority", "images", "videos", "news")
 _SAFE = f"{RFC3986_SUBDELIMS}/~:@"
 
 _models: dict[str, tuple[Any, type[Model] | None]] = {}
-"""What was registered under a label, and the model of its rows."""
+"""What is registered under each label, with the model of its rows."""
 
 
 def page_links(request: HttpRequest, *, x_default: object = False) -> list[Link]:
-    """Return the addresses of the requested page in each of ``LANGUAGES``, its own among them.
+    """Return links to the requested page in each of ``LANGUAGES``, itself included.
 
-    There are none where they are all the same. `x_default` is True, or a language, as the hook of that name.
+    There are none if all have the same URL. `x_default` is True or a language, as for the hook of that name.
     """
     site, match = _site(request), _match(request)
     if site is None or match is None:
@@ -59,17 +59,17 @@ def page_links(request: HttpRequest, *, x_default: object = False) -> list[Link]
 
 
 def object_links(item: Any, request: HttpRequest | None = None, *, label: str = "") -> list[Link]:
-    """Return the links to other languages that the sitemap lists for an object; none where it does not list it.
+    """Return the links to other languages that the sitemap has for an object; none if it does not list the object.
 
-    Raises InvalidSitemap for a section that cannot be asked for one row. It costs one query, or two where several
-    sections have the object's model and `label` does not choose between them.
+    Raises InvalidSitemap for a section that cannot read a single row. Takes one query, or two if several sections have
+    the object's model and `label` does not choose one.
     """
     if _is_nothing(item):
         return []
     if not isinstance(item, Model):
         raise SitemapError(
-            f"Links to other languages are known for objects of a model; this is {shown(item)}. Give such an object, "
-            "or none for those of the requested page."
+            f"{shown(item)} is not an instance of a model. Give an instance, or no object for the links of the "
+            "requested page."
         )
     site = _site(request)
     group = None if site is None else _listed(item, site, label)
@@ -77,9 +77,9 @@ def object_links(item: Any, request: HttpRequest | None = None, *, label: str = 
 
 
 def page_address(request: HttpRequest, keep: Collection[str] = ()) -> str | None:
-    """Return the address of the requested page with the parameters `keep` of its query, as a sitemap would list it.
+    """Return the URL of the requested page as a sitemap would list it, with only the query parameters `keep`.
 
-    There is none where no sitemap could: it is too long, or has dots that clients take out.
+    Returns None if no sitemap can list it: it is too long, or has a part "." or "..", which clients remove.
     """
     site = _site(request)
     if site is None:
@@ -90,9 +90,9 @@ def page_address(request: HttpRequest, keep: Collection[str] = ()) -> str | None
 
 
 def object_address(item: Any, request: HttpRequest | None = None, *, label: str = "") -> str | None:
-    """Return the address of an object as the sitemap lists it, else that of its ``get_absolute_url()``.
+    """Return the URL of an object as the sitemap lists it, else that of its ``get_absolute_url()``.
 
-    Of several languages it is that of the requested page, else that of the active language, else ``LANGUAGE_CODE``.
+    With several languages, the URL of the requested page comes first, then the active language, then ``LANGUAGE_CODE``.
     """
     site = None if _is_nothing(item) else _site(request)
     if site is None:
@@ -102,7 +102,7 @@ def object_address(item: Any, request: HttpRequest | None = None, *, label: str 
 
 
 def sitemap_address(request: HttpRequest | None = None) -> str | None:
-    """Return the address of the index: below ``PUBLIC_URL``, else of the included URLs, which may be missing."""
+    """Return the URL of the index, below ``PUBLIC_URL`` or in the URLconf; None if it is in neither."""
     site = _site(request)
     if site is None:
         return None
@@ -120,19 +120,19 @@ def _site(request: HttpRequest | None) -> SiteOrigin | None:
     try:
         return get_site(request)
     except (UnknownHost, DisallowedHost):
-        # Anybody can send such a request; a page is worth more than its links.
+        # Anybody can send such a request: show the page without links.
         return None
 
 
 def _match(request: HttpRequest) -> ResolverMatch | None:
-    # What the request was matched with: the view may have changed the language since then.
+    # Prefer the match of the request: the view may have changed the language since then.
     with suppress(Resolver404):
         return request.resolver_match or resolve(request.path_info)
     return None
 
 
 def _translations(match: ResolverMatch, cleaner: Cleaner) -> Iterator[tuple[str, str]]:
-    # Not translate_url(): it takes no script prefix, decodes a path twice and fails on patterns that mix arguments.
+    # Not translate_url(): it ignores the script prefix, decodes paths twice and fails for some patterns.
     for language, _ in settings.LANGUAGES:
         with translation.override(language):
             address = _reversed(match, cleaner)
@@ -143,7 +143,7 @@ def _translations(match: ResolverMatch, cleaner: Cleaner) -> Iterator[tuple[str,
 def _reversed(match: ResolverMatch, cleaner: Cleaner) -> str | None:
     try:
         return _loc(reverse(match.view_name, args=match.args, kwargs=match.kwargs), cleaner)
-    except Exception:  # no pattern in this language, or a converter of any kind that does not take its own value
+    except Exception:  # no pattern in this language, or a converter that rejects its own value
         return None
 
 
@@ -169,7 +169,7 @@ def _cleaner(site: SiteOrigin) -> Cleaner:
     return make_cleaner(Scope(origin=site.origin), Silence("head"))
 
 
-# An object, as a section lists it
+# An object as a section lists it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,9 +183,9 @@ class _OneRow(Page):
 
 
 def _listed(item: Model, site: SiteOrigin, label: str, *, for_address: bool = False) -> Group | None:
-    """Return the entries of an object, or None where it is not listed.
+    """Return the entries of an object, or None if it is not listed.
 
-    For an address alone a section that cannot be asked is passed over, and languages are told apart in any case.
+    With `for_address`, sections that cannot read a single row are skipped, and entries always have links.
     """
     with neutral():
         section = _section_of(item, _candidates(item, site, label, bool(label) or not for_address))
@@ -198,54 +198,54 @@ def _listed(item: Model, site: SiteOrigin, label: str, *, for_address: bool = Fa
 
 
 def _reduce(sitemap: Any) -> None:
-    """Take off a fresh instance what a head does not show: it may cost queries."""
+    """Remove the hooks that a head does not need from a fresh instance: they may take queries."""
     for name in _NOT_SHOWN:
-        # A property that cannot be set stays.
+        # A read-only property stays.
         with suppress(AttributeError):
             setattr(sitemap, name, None)
 
 
 def _read(item: Model, section: Section) -> Group | None:
     page = _OneRow(record=SitemapPage(), key=_key(item, section))
-    # The two ways to the rows of a page, as the sitemap goes them. What is wrong with a row its own page reports.
+    # Silence: the page of the row reports its problems.
     read = row_path.read_groups if section.hooks.path == "row" else object_path.read_groups
     return next(read(section, page, section.cleaner(Silence(section.label))), None)
 
 
-def _candidates(item: Model, site: SiteOrigin, label: str, must_be_askable: bool) -> list[Section]:
-    """Return the sections that may list the object and can be asked for it; without a primary key there are none."""
+def _candidates(item: Model, site: SiteOrigin, label: str, must_read_rows: bool) -> list[Section]:
+    """Return the sections that may list the object and can read its row; none if it has no primary key."""
     if label:
         found = [_checked_model(item, get_section(label, site))]
     else:
         found = [get_section(one, site) for one in registry if _has_model(item, _model(one, site))]
-    askable = [section for section in found if section.paged_by == "key"]
-    if found and not askable and must_be_askable:
-        raise _not_askable(found[0])
-    return [section for section in askable if _key(item, section) is not None]
+    readable = [section for section in found if section.paged_by == "key"]
+    if found and not readable and must_read_rows:
+        raise _not_readable(found[0])
+    return [section for section in readable if _key(item, section) is not None]
 
 
 def _section_of(item: Model, sections: Sequence[Section]) -> Section | None:
-    """Return the first of `sections` that has the object; of only one nothing is asked."""
+    """Return the first of `sections` that has the object; with only one this takes no query."""
     if len(sections) < 2:
         return next(iter(sections), None)
     found = [Exists(section.queryset().filter(pk=_key(item, section))) for section in sections]
-    # Not type(item): a template may hold a lazy object.
+    # Not type(item): the template may have a lazy object.
     model: Any = item._meta.concrete_model
     stored = model._base_manager.using(sections[0].queryset().db).filter(pk=item.pk)
-    answers = next(iter(stored.values_list(*found)[:1]), ())
-    return next((section for section, is_there in zip(sections, answers, strict=False) if is_there), None)
+    results = next(iter(stored.values_list(*found)[:1]), ())
+    return next((section for section, is_there in zip(sections, results, strict=False) if is_there), None)
 
 
 def _model(label: str, site: SiteOrigin) -> type[Model] | None:
-    """Return the model of a section's rows, or None where they are no QuerySet."""
+    """Return the model of a section's rows, or None if they are not a QuerySet."""
     given = registry[label]
     known = _models.get(label)
-    # Asked once: the items() of a class may read all rows.
+    # Cached: the items() of a class may read all rows.
     if known is None or known[0] is not given:
         try:
             items = get_section(label, site).sitemap.items()
         except Exception:
-            logger.exception("Sitemap section %s cannot tell its rows; heads of pages do without it", label)
+            logger.exception("items() of the sitemap section %s fails; template tags ignore the section", label)
             return None
         known = _models[label] = (given, items.model if isinstance(items, QuerySet) else None)
     return known[1]
@@ -256,8 +256,8 @@ def _has_model(item: Model, model: type[Model] | None) -> bool:
 
 
 def _key(item: Model, section: Section) -> Any:
-    """Return the primary key under which a section knows the object, None for one that is not stored."""
-    # Not item.pk: a child may have another primary key than its parent.
+    """Return the primary key of the object in the section's model; None if the object is not stored."""
+    # Not item.pk: with multi-table inheritance a child may have another primary key than its parent.
     return getattr(item, section.queryset().model._meta.pk.attname)
 
 
@@ -265,17 +265,17 @@ def _checked_model(item: Model, section: Section) -> Section:
     items = section.sitemap.items()
     if isinstance(items, QuerySet) and not _has_model(item, items.model):
         raise InvalidSitemap(
-            f"The sitemap section {section.label!r} lists {items.model.__name__}, but the object is "
-            f"{shown(item)}, of {item._meta.object_name}. Name a section of that model, or none."
+            f"The sitemap section {section.label!r} lists {items.model.__name__}, but {shown(item)} is an instance of "
+            f"{item._meta.object_name}. Name a section of that model, or no section."
         )
     return section
 
 
-def _not_askable(section: Section) -> InvalidSitemap:
+def _not_readable(section: Section) -> InvalidSitemap:
     return InvalidSitemap(
-        f"The sitemap section {section.label!r} cannot be asked for the links of one object: {section.name} is paged "
-        "by position. Let items() return a QuerySet that is neither sliced nor combined, derive it from ModelSitemap "
-        "where it has i18n, and do not override get_urls(); or take the object out of the tag."
+        f"The sitemap section {section.label!r} cannot read a single row: {section.name} is paged by position. Let "
+        "items() return a QuerySet that is neither sliced nor combined, derive the class from ModelSitemap if it has "
+        "i18n, and do not override get_urls(); or remove the object from the tag."
     )
 
 
@@ -306,16 +306,16 @@ def _hreflang(language: str) -> str | None:
 def _own_url(item: Any, site: SiteOrigin) -> str | None:
     if not hasattr(item, "get_absolute_url"):
         raise SitemapError(
-            f"{shown(item)} has no address: no sitemap section lists it, and {type(item).__name__} has no "
-            "get_absolute_url(). Add that method, or take the object out of the tag for the address of the page."
+            f"{shown(item)} has no URL: no sitemap section lists it, and {type(item).__name__} has no "
+            "get_absolute_url(). Add that method, or remove the object from the tag for the URL of the page."
         )
     try:
         return normalize(item.get_absolute_url(), origin=site.origin)
-    except Exception as error:  # user code of any kind: a page is worth more than its links
+    except Exception as error:  # user code of any kind: show the page without the link
         Report("head").drop(key_of(item), "get_absolute_url", error)
         return None
 
 
 def _is_nothing(item: Any) -> bool:
-    # What a variable that a template does not know gives.
+    # An undefined template variable gives an empty string.
     return item is None or item == ""

@@ -29,12 +29,12 @@ from sitemaps_plus.values.extensions import elements, links_of, namespaces_in
 register = template.Library()
 
 _PAGE = object()
-"""In place of an object: the requested page."""
+"""Stands for the requested page where no object is given."""
 
 
 @register.filter
 def w3c_date(value: Any) -> str:
-    """Return a date, datetime or date text as the writer does, or "" where there is none that can be used."""
+    """Return a date, datetime or date text as the writer writes it, or "" if it is empty or invalid."""
     try:
         return format_date(value, tz=timezone.get_default_timezone(), now=datetime.now(UTC)) or ""
     except InvalidEntry:
@@ -43,7 +43,7 @@ def w3c_date(value: Any) -> str:
 
 @register.filter
 def sitemap_priority(value: Any) -> str:
-    """Return a priority as the writer does, or "" where there is none."""
+    """Return a priority as the writer writes it, or "" if it is empty or invalid."""
     try:
         return "" if value in (None, "") else format_priority(value)
     except InvalidEntry:
@@ -52,7 +52,7 @@ def sitemap_priority(value: Any) -> str:
 
 @register.simple_tag(takes_context=True)
 def sitemap_namespaces(context: Mapping[str, Any]) -> SafeString:
-    """Return the declarations of the extensions that ``urlset`` uses, to stand inside ``<urlset>``."""
+    """Return the namespace declarations of the extensions that ``urlset`` uses, for the ``<urlset>`` tag."""
     urlset = context.get("urlset", ())
     return _xml(namespaces(urlset.prefixes if isinstance(urlset, UrlSet) else namespaces_in(urlset or ())))
 
@@ -91,7 +91,7 @@ def sitemap_news(url: Mapping[str, Any]) -> SafeString:
 def hreflang_links(
     context: template.Context, item: Any = _PAGE, *, section: str = "", x_default: Any = False
 ) -> SafeString:
-    """Return the links to the other languages of the requested page, or of an object as its section lists them."""
+    """Return the links to the other languages of the requested page, or of an object as its section has them."""
     _refuse("hreflang_links", item, section=section, x_default=x_default)
     if item is _PAGE:
         links = head.page_links(_needed_request(context, "hreflang_links"), x_default=x_default)
@@ -102,7 +102,7 @@ def hreflang_links(
 
 @register.simple_tag(takes_context=True)
 def canonical_link(context: template.Context, item: Any = _PAGE, *, section: str = "", keep: Any = "") -> SafeString:
-    """Return the link to the one address of the requested page, with the parameters `keep`, or of an object."""
+    """Return the canonical link of an object, or of the requested page with the query parameters `keep`."""
     _refuse("canonical_link", item, section=section, keep=keep)
     if item is _PAGE:
         names = _names(keep)
@@ -114,19 +114,19 @@ def canonical_link(context: template.Context, item: Any = _PAGE, *, section: str
 
 @register.simple_tag(takes_context=True)
 def sitemap_link(context: template.Context) -> SafeString:
-    """Return the link to the index of sitemaps."""
+    """Return the link to the sitemap index."""
     return _link('<link rel="sitemap" type="application/xml" href="{}">', head.sitemap_address(_request(context)))
 
 
 def _refuse(tag: str, item: Any, *, section: str, **of_page: Any) -> None:
-    """Raise SitemapError for an option that would have no effect: some are for the page alone, one for an object."""
+    """Raise SitemapError for an option without effect: some are only for the page, one is only for an object."""
     for_object = [f"section={section!r}"] if section else []
     for_page = [f"{name}={given!r}" for name, given in of_page.items() if given]
     if item is _PAGE and for_object:
-        said = f"{for_object[0]} chooses the section of an object, and there is none. Give one, or leave section out."
+        said = f"{for_object[0]} has no effect without an object. Give an object, or remove the option."
         raise SitemapError(f"{{% {tag} %}}: {said}")
     if item is not _PAGE and for_page:
-        said = f"{for_page[0]} is for the requested page; of an object its section decides. Leave out one of the two."
+        said = f"{for_page[0]} is only for the requested page. Remove the option, or the object."
         raise SitemapError(f"{{% {tag} %}}: {said}")
 
 
@@ -145,7 +145,7 @@ def _link(form: str, address: str | None) -> SafeString:
 
 
 def _request(context: template.Context) -> HttpRequest | None:
-    # render() hands the request over even where no context processor does.
+    # render() sets the attribute even without a context processor.
     return context.get("request") or getattr(context, "request", None)
 
 
@@ -153,7 +153,7 @@ def _needed_request(context: template.Context, tag: str) -> HttpRequest:
     request = _request(context)
     if request is None:
         raise SitemapError(
-            f"{{% {tag} %}} needs the request, and the template has none. Render it with render(request, ...), or add "
+            f"{{% {tag} %}} needs the request, which this template does not have. Use render(request, ...), or add "
             '"django.template.context_processors.request" to the context_processors of TEMPLATES.'
         )
     return request
@@ -173,8 +173,8 @@ def _elements(url: Mapping[str, Any], name: str) -> str:
 def _check_url(tag: str, url: Any) -> None:
     if not isinstance(url, Mapping) or "location" not in url:
         raise SitemapError(
-            f"{{% {tag} %}} got {shown(url)} in place of one of the dicts of urlset. Write {{% {tag} url %}} inside of "
-            "{% for url in urlset %}; the object is url.item, and the tag finds it."
+            f"{{% {tag} %}} got {shown(url)}, which is not a dict of urlset. Write {{% {tag} url %}} inside "
+            "{% for url in urlset %}; the tag finds the object in url.item."
         )
 
 

@@ -1,4 +1,4 @@
-"""Read a finished page as a crawler does, and say what is wrong with it: for what the writer has not written."""
+"""Check a finished page as a crawler would read it; needed for pages that a template of the project rendered."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sitemaps_plus.protocol.writer import NAMESPACE
 
 
 def check_document(pieces: Iterable[bytes], section: Section) -> None:
-    """Raise InvalidDocument where a page is not well-formed, not within the limits, or lists URLs of another host.
+    """Raise InvalidDocument if a page is not well-formed, exceeds the limits, or lists URLs of another host.
 
     The rules are those of https://www.sitemaps.org/protocol.html.
     """
-    what = f"The page of the sitemap {section.label!r} that your sitemap.xml makes"
+    what = f"The page of the sitemap {section.label!r} from your template sitemap.xml"
     start = "" if section.cross_submission else f"{section.origin}/"
     parser: Any = ET.XMLPullParser(events=("start", "end"))
     size = urls = 0
@@ -32,7 +32,7 @@ def check_document(pieces: Iterable[bytes], section: Section) -> None:
                 if event == "end" and element.tag == f"{{{NAMESPACE}}}url":
                     urls += 1
                     _check_loc((element.findtext(f"{{{NAMESPACE}}}loc") or "").strip(), start, what)
-                    # Else the whole document would be in memory.
+                    # Keeps memory small: read elements are dropped.
                     root.clear()
     except ET.ParseError as error:
         raise InvalidDocument(f"{what} is not well-formed XML: {error}. Correct the template.") from error

@@ -103,11 +103,11 @@ def rendered(template: str, **context: Any) -> str:
 @pytest.mark.parametrize(
     ("tag", "said"),
     [
-        ("{% canonical_link item keep='q' %}", "keep='q' is for the requested page"),
-        ("{% hreflang_links item x_default=True %}", "x_default=True is for the requested page"),
-        ("{% canonical_link nothing keep='q' %}", "keep='q' is for the requested page"),
-        ("{% canonical_link section='products' %}", "section='products' chooses the section of an object"),
-        ("{% hreflang_links section='products' %}", "section='products' chooses the section of an object"),
+        ("{% canonical_link item keep='q' %}", "keep='q' is only for the requested page"),
+        ("{% hreflang_links item x_default=True %}", "x_default=True is only for the requested page"),
+        ("{% canonical_link nothing keep='q' %}", "keep='q' is only for the requested page"),
+        ("{% canonical_link section='products' %}", "section='products' has no effect without an object"),
+        ("{% hreflang_links section='products' %}", "section='products' has no effect without an object"),
         ("{% canonical_link keep=5 %}", "give the names of parameters"),
         ("{% canonical_link keep=item %}", "give the names of parameters"),
     ],
@@ -522,11 +522,11 @@ def test_a_section_that_cannot_be_asked_for_one_row_says_so(sitemap: Any) -> Non
     register("articles", sitemap)
     article = Article.objects.create(title="x", published_at="2026-01-01T12:00:00Z")
 
-    with pytest.raises(InvalidSitemap, match=r"'articles' cannot be asked .* Let items\(\) return a QuerySet"):
+    with pytest.raises(InvalidSitemap, match=r"'articles' cannot read a single row: .* items\(\) return a QuerySet"):
         head.object_links(article, label="articles")
 
     assert head.object_address(article) == f"https://example.com/articles/{article.pk}/"
-    with pytest.raises(InvalidSitemap, match="'articles' cannot be asked"):
+    with pytest.raises(InvalidSitemap, match="'articles' cannot read a single row"):
         head.object_address(article, label="articles")
 
 
@@ -546,11 +546,11 @@ def test_a_section_of_another_model_and_what_is_no_object_are_refused() -> None:
     register("products", Elsewhere)
     article = Article.objects.create(title="x", published_at="2026-01-01T12:00:00Z")
 
-    with pytest.raises(InvalidSitemap, match=r"'products' lists Product, but the object is .* of Article"):
+    with pytest.raises(InvalidSitemap, match=r"'products' lists Product, but .* is an instance of Article"):
         head.object_links(article, label="products")
     with pytest.raises(PageNotFound, match="no sitemap section 'nowhere'"):
         head.object_links(article, label="nowhere")
-    with pytest.raises(SitemapError, match="this is 'products'"):
+    with pytest.raises(SitemapError, match="'products' is not an instance of a model"):
         head.object_links("products")
 
 
@@ -564,7 +564,7 @@ def test_a_section_whose_rows_cannot_be_told_hurts_no_other(caplog: pytest.LogCa
     (product,) = make_products(1)
 
     assert len(head.object_links(product)) == 2
-    assert "Sitemap section broken cannot tell its rows" in caplog.text
+    assert "items() of the sitemap section broken fails" in caplog.text
 
 
 def test_the_items_of_a_class_are_asked_for_once(django_assert_num_queries: Any) -> None:

@@ -71,7 +71,7 @@ def finished(path: str) -> str:
 def test_tags_say_that_they_need_a_url(tag: str, given: Any) -> None:
     template = Template(f"{{% load sitemaps_plus %}}{{% {tag} url %}}")
 
-    with pytest.raises(SitemapError, match=rf"\{{% {tag} %\}} got .* in place of one of the dicts of urlset"):
+    with pytest.raises(SitemapError, match=rf"\{{% {tag} %\}} got .*, which is not a dict of urlset"):
         template.render(Context({"url": given}))
 
 

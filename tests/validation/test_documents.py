@@ -59,7 +59,7 @@ def test_what_is_wrong_is_told(what: str) -> None:
     with pytest.raises(InvalidDocument) as caught:
         check(document)
 
-    assert str(caught.value).startswith("The page of the sitemap 'products' that your sitemap.xml makes")
+    assert str(caught.value).startswith("The page of the sitemap 'products' from your template sitemap.xml")
     assert text in str(caught.value)
 
 
@@ -105,7 +105,7 @@ def test_a_template_that_makes_no_sitemap_stops_its_section_and_the_old_files_st
     result = build()
 
     error = str(result.sections[0].error)
-    assert error.startswith("InvalidDocument: The page of the sitemap 'products' that your sitemap.xml makes")
+    assert error.startswith("InvalidDocument: The page of the sitemap 'products' from your template sitemap.xml")
     assert reason in error
     assert site.files() == before
     write_template("sitemap.xml", f"{HEAD}{LOOP}</urlset>")

@@ -14,10 +14,6 @@ Progress = Callable[[str, int, int], None]
 IfLocked = Literal["fail", "wait", "skip"]
 
 
-def _ignore(what: str, done: int, known: int) -> None:
-    pass
-
-
 def _never() -> bool:
     return False
 
@@ -36,7 +32,7 @@ class BuildOptions:
     """Whether to cut all pages anew, under new numbers."""
     strict: bool | None = None
     """Whether a section fails if a row or a part of one is left out; None for the setting ``STRICT``."""
-    progress: Progress = _ignore
+    progress: Progress | None = None
     workers: int = 1
     """Processes that render pages; 0 means one on each core."""
     allow_shrink: bool = False

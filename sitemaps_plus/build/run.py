@@ -194,7 +194,8 @@ class SiteBuild:
         self._lease.keep()
 
     def _report(self, progress: BuildProgress) -> None:
-        self.options.progress(f"{self.site.domain} {progress.label}", progress.done, progress.known)
+        if self.options.progress:
+            self.options.progress(f"{self.site.domain} {progress.label}", progress.done, progress.known)
         self._lease.report_progress(progress)
 
     def _fail(self, error: Exception, text: str, where: str) -> None:
@@ -212,7 +213,8 @@ class SiteBuild:
 def _wait(options: BuildOptions, notice: str) -> None:
     if options.is_stopped():
         raise Stopped("The build was asked to stop while it waited for another one.")
-    options.progress(notice, 0, 0)
+    if options.progress:
+        options.progress(notice, 0, 0)
 
 
 def _add_unusable(result: BuildResult, error: NoOrigin) -> None:

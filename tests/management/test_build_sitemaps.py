@@ -257,8 +257,9 @@ def test_there_is_no_bar_with_json_or_without_output(options: dict[str, Any]) ->
     register("products", Products)
     make_products(5)
 
-    stdout, stderr, _ = run(stderr=Terminal(), **options)
+    stdout, stderr, error = run(stderr=Terminal(), **options)
 
+    assert error is None
     assert stderr == ""
     assert bool(stdout) is ("json" in options)
 

@@ -105,7 +105,9 @@ def _add_scope(parser: ArgumentParser) -> None:
         help="Publish a section even if it lost most of its URLs, or if its URLs suddenly all look alike.",
     )
     parser.add_argument(
-        "--prune", action="store_true", help="Remove files that no index lists immediately, not after GRACE_PERIOD."
+        "--prune",
+        action="store_true",
+        help="Immediately remove files that no index lists, without waiting for GRACE_PERIOD.",
     )
 
 

@@ -25,7 +25,7 @@ from sitemaps_plus.values.fields import Declared, Expression
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
-    """The condition that rows with one URL fulfil."""
+    """The condition that the rows with one URL match."""
 
     condition: Q
     columns: Mapping[str, Any] = field(default_factory=dict)

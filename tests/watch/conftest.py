@@ -1,7 +1,13 @@
-"""What the tests of the search for a URL start from."""
+"""What the tests of this room start from."""
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from built import BuiltSet
+from samples import Products, make_products
+from sitemaps_plus import register
 from url_search import HOST, LANGUAGES
 
 
@@ -11,3 +17,13 @@ def project(settings):
     settings.SITEMAPS_PLUS = {"ORIGIN": HOST}
     settings.ROOT_URLCONF = "testapp.urls_head"
     settings.LANGUAGES = LANGUAGES
+
+
+@pytest.fixture
+def site(settings: Any, tmp_path: Path) -> BuiltSet:
+    """Twenty-five products on three pages, not built yet."""
+    found = BuiltSet(settings, tmp_path)
+    found.use(ORIGIN="https://example.com", STRICT=False)
+    register("products", Products)
+    make_products(25)
+    return found

@@ -1,0 +1,272 @@
+"""The alarms about sites and sections, with their remedies."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.sites.models import Site
+from django.core.files.storage import storages
+from django.db.models import F
+from django.utils import timezone
+
+from built import BuiltSet
+from samples import DAY, Products, nth, replace_section, unregister_all
+from sitemaps_plus import register, registry
+from sitemaps_plus.build import build
+from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import get_section
+from sitemaps_plus.watch.alarms import Alarm, Overview, overview
+from testapp.models import Product
+from watched import alarms, read_site, section
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LATER = DAY + timedelta(days=30)
+
+
+def remedies() -> str:
+    return " ".join(alarm.remedy for alarm in read_site().alarms)
+
+
+def test_a_section_that_lost_its_rows_is_an_error_before_and_after_a_build(site: BuiltSet) -> None:
+    build()
+    Product.objects.all().delete()
+    render_index_of_nothing()
+
+    assert alarms() == [("error", "products", "The section lost all of its rows; 25 URLs are still published.")]
+    assert "--allow-shrink" in remedies()
+    build()
+    assert alarms() == [("error", "products", "The section lost all of its 25 URLs.")]
+    assert "--allow-shrink" in remedies()
+    assert build(allow_shrink=True).is_complete
+    assert alarms() == []
+
+
+def render_index_of_nothing() -> None:
+    refresh(get_section("products", read_site().status.site), force=True)
+
+
+def test_a_section_that_failed_has_an_alarm_with_the_error(site: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    build()
+    replace_section("products", type("Strict", (Products,), {"location": F("name")}))
+
+    build(strict=True)
+
+    ((level, label, text),) = alarms()[:1]
+    assert (level, label) == ("error", "products")
+    assert text.startswith("The last build of this section failed: StrictError")
+
+
+def fail(*_args: Any) -> Any:
+    raise RuntimeError("no rows today")
+
+
+def test_a_class_that_cannot_be_used_does_not_affect_the_others(site: BuiltSet) -> None:
+    register("bad", type("Bad", (Products,), {"items": fail}))
+
+    found = {one.label: one for one in read_site().status.sections}
+
+    assert found["bad"].error == "RuntimeError: no rows today"
+    assert found["products"].error == ""
+    assert [label for _, label, _ in alarms()] == ["bad"]
+
+
+def test_a_storage_that_fails_has_an_alarm_with_a_remedy(site: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    build()
+
+    def fail(*_args: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(storages["sitemaps"]), "listdir", fail)
+
+    ((level, label, text),) = alarms()
+    assert (level, label) == ("error", "")
+    assert "cannot be read: PermissionError" in text
+    assert "STORAGES" in remedies()
+
+
+def test_the_files_of_another_origin_are_an_error(site: BuiltSet) -> None:
+    build()
+    site.use(ORIGIN="http://example.com")
+
+    assert any("is that of https://example.com" in text for _, _, text in alarms())
+
+
+def test_a_removed_file_is_an_error(site: BuiltSet) -> None:
+    build()
+    site.path("sitemap-products-2.xml.gz").unlink()
+
+    assert alarms() == [("error", "products", "The file of 1 published page is missing.")]
+
+
+def test_a_build_that_died_is_an_error_until_the_next_one(site: BuiltSet) -> None:
+    now = timezone.now()
+    Build.objects.create(
+        site=1, lease="site 1", holder="process 7", started_at=now, expires_at=now - timedelta(hours=1)
+    )
+
+    found = read_site()
+    assert found.status.running is None
+    assert [alarm.level for alarm in found.alarms] == ["error"]
+    assert "A build died: process 7" in found.alarms[0].text
+    build()
+    assert alarms() == []
+
+
+def test_a_running_build_is_no_error(site: BuiltSet) -> None:
+    now = timezone.now()
+    running = Build.objects.create(
+        site=1, lease="site 1", holder="x", started_at=now, expires_at=now + timedelta(hours=1), progress="a: 1 / 2"
+    )
+
+    assert read_site().status.running == running
+    assert alarms() == []
+
+
+def test_a_section_that_was_stale_for_days_has_an_alarm_about_cron(site: BuiltSet) -> None:
+    build()
+    nth(15).update(slug="new", updated_at=LATER)
+    refresh(get_section("products", read_site().status.site), force=True)
+    SitemapPage.objects.filter(number=2).update(changed_at=timezone.now() - timedelta(days=3))
+
+    ((level, _, text),) = alarms()
+
+    assert level == "warning"
+    assert text.startswith("The section changed on ")
+    assert "cron" in remedies()
+
+
+def test_a_section_that_is_no_longer_registered_has_an_alarm(site: BuiltSet) -> None:
+    build()
+    register("other", registry["products"])
+    registry.unregister("products")
+
+    assert (
+        "warning",
+        "products",
+        "products is no longer registered, but 25 URLs of it are still published.",
+    ) in alarms()
+
+
+def test_a_new_section_among_built_ones_has_an_alarm(site: BuiltSet) -> None:
+    build()
+    register("more", type("More", (Products,), {}))
+    expected = ("never built", [("warning", "more", "This section was never built.")])
+
+    assert (section("more").currency, alarms()) == expected
+    refresh(get_section("more", read_site().status.site), force=True)
+    assert (section("more").currency, alarms()) == expected
+
+
+def test_the_error_is_that_there_is_no_section_or_site(settings: Any, site: BuiltSet) -> None:
+    unregister_all()
+    settings.SITEMAPS_PLUS = {}
+    Site.objects.create(domain="not a host", name="bad")
+
+    found = overview()
+
+    assert not found.is_healthy
+    assert [alarm.text for alarm in found.alarms][-1] == "No sitemap is registered."
+    assert "Site.domain" in found.alarms[0].text
+
+
+def test_warnings_do_not_make_it_unhealthy() -> None:
+    found = Overview(alarms=[Alarm("warning", "", "a", "b")])
+    assert found.is_healthy
+    found.alarms.append(Alarm("error", "", "a", "b"))
+    assert not found.is_healthy
+
+
+def test_the_overview_is_available_as_json(site: BuiltSet) -> None:
+    nth(3).update(slug="..")
+    build(started_by="cron")
+
+    found = json.loads(json.dumps(overview().as_json()))
+
+    assert found["healthy"] is True
+    (one,) = found["sites"]
+    assert (one["site"], one["urls"], one["building"], one["last_build"]["started_by"]) == (
+        "example.com",
+        24,
+        False,
+        "cron",
+    )
+    assert one["sections"][0]["state"] == "current"
+    assert one["alarms"][0]["label"] == "products"
+
+
+def test_a_class_that_raises_has_not_lost_its_rows(site: BuiltSet) -> None:
+    build()
+    replace_section("products", type("Bad", (Products,), {"items": fail}))
+
+    assert alarms() == [("error", "products", "RuntimeError: no rows today")]
+
+
+@pytest.mark.parametrize("name", ["sitemap.xml", "sitemap-products.xml.gz"])
+def test_a_removed_index_is_an_error(site: BuiltSet, name: str) -> None:
+    build()
+    site.path(name).unlink()
+
+    assert alarms() == [("error", "", f"Indexes are missing: {name}")]
+    build()
+    assert alarms() == []
+
+
+@pytest.mark.parametrize("text", [None, "{"])
+def test_a_lost_manifest_is_reported_as_such(site: BuiltSet, text: str | None) -> None:
+    build()
+    site.manifest.unlink()
+    if text:
+        site.manifest.write_text(text)
+
+    assert alarms() == [("error", "", "The manifest of the built files is missing or cannot be read.")]
+    build()
+    assert alarms() == []
+
+
+def test_an_error_outside_of_the_sections_is_that_of_the_last_build(
+    site: BuiltSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: Any) -> Any:
+        raise ConnectionError("the bucket is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(storages["sitemaps"]), "listdir", fail)
+        build()
+
+    assert ("error", "", "The last build failed: site example.com: ConnectionError: the bucket is away") in alarms()
+
+
+@pytest.mark.parametrize("model", [Build, CrawlerVisit])
+def test_missing_tables_have_an_alarm_that_says_to_run_migrate(
+    site: BuiltSet, monkeypatch: pytest.MonkeyPatch, model: Any
+) -> None:
+    monkeypatch.setattr(model._meta, "db_table", "not_migrated")
+
+    found = overview()
+
+    if model is Build:
+        assert [(one.text, one.remedy) for one in found.alarms] == [
+            ("Tables are missing in the database: not_migrated.", "Run migrate.")
+        ]
+    else:
+        assert found.is_healthy
+
+
+def test_two_sites_with_one_host_are_an_error(site: BuiltSet) -> None:
+    site.use(ORIGIN={1: "https://example.com", 2: "https://EXAMPLE.com"})
+
+    found = overview()
+
+    assert len(found.sites) == 1
+    assert "have the same host" in found.alarms[0].text
+
+
+def test_one_site_can_be_read_although_others_are_invalid(settings: Any, site: BuiltSet) -> None:
+    settings.SITEMAPS_PLUS = {}
+    Site.objects.create(domain="not a host", name="bad")
+
+    assert len(overview().alarms) == 1
+    assert overview(["example.com"]).alarms == []

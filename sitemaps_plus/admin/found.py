@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sitemaps_plus.admin.links import MakeUrl, ObjectUrl
 from sitemaps_plus.plan.sections import Section, get_section
-from sitemaps_plus.watch.entries import Item, Media
+from sitemaps_plus.watch.entries import Item
 from sitemaps_plus.watch.section_search import Match
 
 
@@ -26,8 +26,6 @@ class ShownItem(NamedTuple):
     item: Item
     url: str
     """URL of the row in the admin."""
-    media: list[Media]
-    """Images, videos and news; shown as thumbnails or titles."""
 
 
 def shown_matches(matches: Iterable[Match], make_url: MakeUrl, object_url: ObjectUrl) -> list[ShownMatch]:
@@ -45,11 +43,4 @@ def shown_matches(matches: Iterable[Match], make_url: MakeUrl, object_url: Objec
 
 def shown_items(items: Iterable[Item], section: Section, object_url: ObjectUrl) -> list[ShownItem]:
     """Return the entries of a page with their links."""
-    return [
-        ShownItem(
-            item,
-            object_url(section, str(item.key)) if item.pk is not None else "",
-            [*item.images, *item.videos, *item.news],
-        )
-        for item in items
-    ]
+    return [ShownItem(item, object_url(section, str(item.key)) if item.pk is not None else "") for item in items]

@@ -63,6 +63,11 @@ class Item:
     problems: Sequence[Problem] = ()
     """All that was left out, dropped or looks wrong in the row."""
 
+    @property
+    def media(self) -> list[Media]:
+        """Images, videos and news."""
+        return [*self.images, *self.videos, *self.news]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryList:

@@ -52,11 +52,6 @@ class Fullest(NamedTuple):
     value: int
     limit: int
 
-    @property
-    def share(self) -> float:
-        """The value as a share of the limit, from 0 to 1."""
-        return min(1.0, self.value / self.limit) if self.limit else 0.0
-
 
 @dataclass(slots=True, kw_only=True)
 class SectionStatus:
@@ -133,11 +128,6 @@ class SiteStatus:
     def urls(self) -> int:
         """The number of URLs of all sections."""
         return sum(section.urls for section in self.sections)
-
-    @property
-    def is_built(self) -> bool:
-        """Whether anything was ever built."""
-        return bool(self.builds) or any(section.built_at for section in self.sections)
 
 
 def read_statuses(sites: Sequence[SiteOrigin]) -> list[SiteStatus]:

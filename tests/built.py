@@ -1,4 +1,4 @@
-"""A built set on a disk: what is in it, what a build has touched, and whether it is what building anew would give."""
+"""Built files on a disk: their content, the files that a build touched, and a comparison with a fresh build."""
 
 import gzip
 import shutil
@@ -68,7 +68,7 @@ class BuiltSet:
 
     @contextmanager
     def touched(self) -> Iterator[set[str]]:
-        """Give what will hold the names of the files that are written, replaced or removed meanwhile."""
+        """Yield a set that afterwards has the names of all files that the block wrote, replaced or removed."""
         names: set[str] = set()
         before, at = self._stats(), self._folder_changed()
         yield names
@@ -79,7 +79,7 @@ class BuiltSet:
             assert self._folder_changed() == at
 
     def assert_as_fresh(self, *, but_indexes: bool = False) -> None:
-        """Fail unless the listed files, and no others, are what building anew into an empty storage gives."""
+        """Fail unless the files are the same as those of a build into an empty storage."""
         shutil.rmtree(self._fresh, ignore_errors=True)
         given = getattr(self._settings, "SITEMAPS_PLUS", {})
         with override_settings(SITEMAPS_PLUS={**given, "STORAGE": "fresh"}):

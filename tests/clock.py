@@ -1,4 +1,4 @@
-"""Time that stands still until a test lets it pass."""
+"""A clock that only moves when a test says so."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ from django.utils import timezone
 
 
 class Clock:
-    """What ``django.utils.timezone.now()`` says, and ``time.time()``."""
+    """The time of ``django.utils.timezone.now()`` and ``time.time()``."""
 
     def __init__(self, monkeypatch):
         self.now = timezone.now()

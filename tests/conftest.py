@@ -1,4 +1,4 @@
-"""What holds for every test: nothing in the cache or the storages is left over from the test before."""
+"""Fixtures of all tests; nothing in the cache or the storages is left over from the test before."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -10,7 +10,9 @@ from sitemaps_plus import ModelSitemap
 from testapp.models import Cell, Number, Product, Seat, Token, Word
 
 
-class Products(ModelSitemap):
+class TenProducts(ModelSitemap):
+    """Ten products on a page, in new pages nine."""
+
     queryset = Product.objects.all()
     limit = 10
 

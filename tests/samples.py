@@ -40,6 +40,12 @@ class Products(ModelSitemap):
     fill = 1.0
 
 
+class AllProducts(ModelSitemap):
+    """All products on one page, with the URLs of their own and without dates."""
+
+    queryset = Product.objects.all()
+
+
 def make_products(count: int, *, first: int = 1, **values: Any) -> list[Product]:
     """Store `count` products, from product-1 on; each was changed a minute after the one before."""
     return Product.objects.bulk_create(
@@ -124,7 +130,7 @@ def put_template(settings: Any, folder: Path, name: str, text: str, **engine: An
     """Put a template of the project before those of the apps."""
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(text)
-    # Assigning makes the engine anew, which keeps templates.
+    # Assigning makes a new engine: an engine caches its templates.
     backend = "django.template.backends.django.DjangoTemplates"
     settings.TEMPLATES = [{"BACKEND": backend, "DIRS": [folder], "APP_DIRS": True, **engine}]
 

@@ -34,7 +34,7 @@ def test_unknown_names_do_no_harm_at_run_time(settings):
 
 
 @pytest.mark.parametrize("given", [None, [], "https://example.com", 1])
-def test_what_is_no_dict_does_no_harm_at_run_time(settings, given):
+def test_a_value_that_is_no_dict_does_no_harm_at_run_time(settings, given):
     settings.SITEMAPS_PLUS = given
 
     assert get_settings() == Settings()

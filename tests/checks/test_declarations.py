@@ -168,7 +168,7 @@ def test_w010_is_silent_where_there_is_an_index_or_no_column(hooks):
     assert texts() == []
 
 
-def test_w010_leaves_columns_of_other_tables_alone():
+def test_w010_ignores_columns_of_other_tables():
     register_rows(Note, lastmod=F("product__published_on"))
 
     assert texts() == []

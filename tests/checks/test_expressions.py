@@ -1,4 +1,4 @@
-"""Names that the database does not have, and dates of news, told at start-up."""
+"""Messages about names that the database does not have, and about the dates of news."""
 
 from datetime import timedelta
 from typing import Any
@@ -97,7 +97,7 @@ def test_e020_finds_the_columns_of_siblings(wrong: Any) -> None:
     assert text.startswith("Rows.hreflang: Cannot resolve keyword")
 
 
-def test_e020_a_language_without_a_column_is_told_with_where_languages_are_chosen(settings: Any) -> None:
+def test_e020_names_the_settings_for_a_language_without_a_column(settings: Any) -> None:
     settings.LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French")]
     register_rows(Leaflet, i18n=True, location=UrlFor(INDEX, label=PerLanguage("slug_{}")))
 
@@ -207,7 +207,7 @@ def test_w021_a_path_to_many_rows_is_found(model: Any, hooks: Any, text: str, hi
     ],
     ids=["one", "one of one", "aggregate", "subquery", "of related", "chosen", "condition", "part of a value"],
 )
-def test_what_is_one_thing_for_a_row_is_not_reported(model: Any, hooks: Any) -> None:
+def test_an_expression_with_one_value_per_row_is_not_reported(model: Any, hooks: Any) -> None:
     register_rows(model, **hooks)
 
     assert problems() == []

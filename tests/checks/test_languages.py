@@ -1,4 +1,4 @@
-"""What the checks say of languages and of relations."""
+"""Messages about languages and relations."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def test_e002_a_map_of_languages_that_cannot_work_is_found(value: Any, settings:
 
 
 @pytest.mark.parametrize("value", [["es"], "es", {"de": 5}, {"de": ["es"]}, {"de": "x-default"}])
-def test_e002_is_told_beside_a_section_with_languages(value: Any, settings: Any) -> None:
+def test_e002_is_reported_with_a_section_in_several_languages(value: Any, settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com", "HREFLANG": value}
     register("pages", type("Pages", (Sitemap,), {"i18n": True, "alternates": True}))
 

@@ -1,4 +1,4 @@
-"""Files with signed addresses, told at start-up: storages of every kind, and the one of django-storages itself."""
+"""Messages about files with signed URLs: storages of every kind, and that of django-storages itself."""
 
 from datetime import timedelta
 from typing import Any
@@ -85,7 +85,7 @@ def test_e017_names_class_hook_field_storage_and_option(monkeypatch: pytest.Monk
     ],
     ids=["S3 or Google Cloud", "S3 without a domain", "S3 with an ACL", "CloudFront", "Azure"],
 )
-def test_e017_a_storage_that_signs_is_told_by_its_options(
+def test_e017_recognises_a_storage_that_signs_by_its_options(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], how: str, remedy: str
 ) -> None:
     store(monkeypatch, Remote(**options))
@@ -140,7 +140,9 @@ def test_e017_is_silent_where_addresses_stay(monkeypatch: pytest.MonkeyPatch, st
         ("x-amz-signature=0a", "X-Amz-Signature"),
     ],
 )
-def test_e017_any_other_storage_is_asked_for_an_address(monkeypatch: pytest.MonkeyPatch, query: str, how: str) -> None:
+def test_e017_looks_for_signatures_in_a_url_of_any_other_storage(
+    monkeypatch: pytest.MonkeyPatch, query: str, how: str
+) -> None:
     store(monkeypatch, Signing(query))
     register_rows(images=Image(loc=F("file")))
 
@@ -189,7 +191,7 @@ def test_e017_a_relation_that_does_not_exist_is_not_for_this_check(monkeypatch: 
     assert problems() == []
 
 
-def test_e017_each_file_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_e017_each_file_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     store(monkeypatch, Remote(expiration_secs=60))
     register_rows(images=Image(loc=F("file")), videos=film(thumbnail_loc=F("file"), duration=timedelta(minutes=1)))
 
@@ -285,7 +287,7 @@ def test_e017_asks_neither_properties_nor_methods_nor_the_database(monkeypatch: 
     ],
     ids=["as it comes", "open", "domain", "CloudFront", "CloudFront, open"],
 )
-def test_e017_what_is_told_of_s3_is_what_django_storages_does(
+def test_e017_agrees_with_what_django_storages_does_for_s3(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], signs: bool
 ) -> None:
     s3 = pytest.importorskip("storages.backends.s3", reason="django-storages[s3] is not installed")

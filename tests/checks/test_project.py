@@ -308,7 +308,7 @@ def test_w016_a_condition_around_ours_hides_them(settings):
     assert "/sitemap-products.xml is answered by nothing" in text
 
 
-def test_urls_are_not_asked_for_where_ours_are_not_included(settings):
+def test_urls_are_not_checked_if_ours_are_not_included(settings):
     register("products", type("Products", (Sitemap,), {}))
     settings.ROOT_URLCONF = urls()
     assert texts() == []

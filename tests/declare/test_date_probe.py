@@ -15,7 +15,7 @@ def sitemap(base=ModelSitemap, **attributes):
 
 
 class Helper:
-    """What a method hook may use beside the item."""
+    """An object that a method hook may use besides the item."""
 
     default = datetime.datetime(2026, 1, 1)
 
@@ -127,7 +127,7 @@ def test_the_date_field_of_a_generic_sitemap_is_seen_through():
 
 
 def test_looking_at_a_method_asks_no_database():
-    # Without the django_db mark every query raises; this one would be asked with what stands for the object.
+    # Without the django_db mark every query raises; here it would be made with a probe.
     method = plain_column(sitemap(base=Sitemap, lastmod=lambda s, i: Article.objects.get(pk=i.pk)), "lastmod", Product)
 
     assert method is None

@@ -1,4 +1,4 @@
-"""What projects say of languages, and the codes that come out: H08, H09, H12 and H13 of the protocol among them."""
+"""The languages of a project and the codes made of them; with H08, H09, H12 and H13 of the protocol."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def test_h08_a_language_that_search_engines_do_not_know_needs_another_hreflang(s
 
 
 @pytest.mark.parametrize("value", ["x-default", "X-Default", 5, ["es"], {"es": "es"}])
-def test_a_language_cannot_be_mapped_to_what_is_no_language(value: Any, settings: Any) -> None:
+def test_a_language_can_only_be_mapped_to_a_language(value: Any, settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"HREFLANG": {"de": value}}
 
     with pytest.raises(InvalidEntry, match=r"HREFLANG.* for 'de'; give a code .*E-HREFLANG-LANG"):
@@ -69,7 +69,7 @@ def test_languages_come_as_a_list_or_as_one_text(given: Any, expected: list[str]
 
 
 @pytest.mark.parametrize("given", [["de", 5], [7], ["../de"], ["de/"], "de/en"])
-def test_what_is_no_language_is_refused(given: Any) -> None:
+def test_a_value_that_is_not_a_language_is_refused(given: Any) -> None:
     with pytest.raises(ValueError, match="is not a language code"):
         languages_in(given)
 

@@ -113,7 +113,7 @@ def test_an_empty_photo_is_no_image_and_no_error() -> None:
     assert document.report.dropped == 0
 
 
-def test_a_broken_image_is_missed_alone_and_reported() -> None:
+def test_an_invalid_image_is_dropped_and_reported_and_the_others_stay() -> None:
     class Products(Methods):
         def images(self, item: Any) -> Any:
             return [Image(loc="/a.png"), Image(loc="ftp://example.com/b.png"), "/c.png", None, Image(loc="/d.png")]
@@ -167,7 +167,7 @@ class Many(ModelSitemap):
         ),
     ],
 )  # fmt: skip
-def test_what_is_a_warning_is_an_error_under_strict(
+def test_a_warning_is_an_error_under_strict(
     made_by: Any, name: str, hook: str, code: str, path: str, kept: list[str]
 ) -> None:
     (row,) = make_products(1, name=name)
@@ -191,7 +191,7 @@ def test_strict_is_silent_where_all_is_right() -> None:
     assert found(text_of(document), "video:title") == ["t" * 100]
 
 
-def test_a_video_whose_countries_are_empty_is_dropped_and_told() -> None:
+def test_a_video_whose_countries_are_empty_is_dropped_and_reported() -> None:
     class Films(ModelSitemap):
         queryset = Product.objects.order_by("pk")
         location = F("slug")
@@ -254,7 +254,7 @@ class SignedByMethod(Signed):
 
 
 @pytest.mark.parametrize("made_by", [Signed, SignedByMethod])
-def test_a_signed_address_is_written_and_told(made_by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signed_url_is_written_and_reported(made_by: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Product._meta.get_field("file"), "storage", Bucket())
     (row,) = make_products(1, file="a.jpg")
 
@@ -319,7 +319,7 @@ class _Unopened(FieldFile):
     ],
     ids=["text", "image with an expression", "expression", "file"],
 )
-def test_what_a_method_gives_in_place_of_an_image_is_told_apart(given: Any, said: str) -> None:
+def test_the_message_says_what_a_method_returned_in_place_of_an_image(given: Any, said: str) -> None:
     make_products(1)
     made = type("Made", (ModelSitemap,), {"queryset": Product.objects.all(), "images": lambda self, item: given})
 
@@ -395,7 +395,7 @@ def test_a_sitemap_without_media_costs_nothing_more() -> None:
     assert read_hooks(Plain()).media == ()
 
 
-def test_deprecated_elements_are_written_when_asked_for() -> None:
+def test_deprecated_elements_are_written_on_request() -> None:
     class Products(ModelSitemap):
         queryset = Product.objects.all()
         location = "/product/"

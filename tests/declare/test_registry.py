@@ -5,6 +5,7 @@ import pytest
 from django.contrib import sitemaps as contrib
 from django.db.models import F, Max
 
+from samples import AllProducts
 from sitemaps_plus import (
     Alternate,
     GenericSitemap,
@@ -21,10 +22,6 @@ from sitemaps_plus import (
 from sitemaps_plus.declare.registry import Registry, registry
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound, SitemapError
 from testapp.models import Article, Product
-
-
-class Products(ModelSitemap):
-    queryset = Product.objects.all()
 
 
 class Pages(Sitemap):
@@ -47,14 +44,14 @@ def test_register_is_a_decorator_that_leaves_the_class_as_it_is():
 
 
 def test_register_is_a_call_that_returns_the_class():
-    assert register("products", Products) is Products
-    assert registry["products"] is Products
+    assert register("products", AllProducts) is AllProducts
+    assert registry["products"] is AllProducts
 
 
 @pytest.mark.parametrize(
     "sitemap",
     [
-        Products,
+        AllProducts,
         Pages,
         ContribPages,
         ContribPages(),
@@ -73,7 +70,7 @@ def test_classes_and_instances_of_both_worlds_can_be_registered(sitemap):
 
 def test_sections_keep_the_order_of_registration():
     register("b", Pages)
-    register("a", Products)
+    register("a", AllProducts)
 
     assert list(registry) == ["b", "a"]
     assert len(registry) == 2
@@ -106,7 +103,7 @@ def test_a_section_can_be_taken_out():
 
 def test_an_unknown_label_is_answered_with_the_known_ones():
     register("pages", Pages)
-    register("products", Products)
+    register("products", AllProducts)
 
     with pytest.raises(PageNotFound, match=r"no sitemap section 'news'\. Registered: pages, products\."):
         registry["news"]
@@ -121,7 +118,7 @@ def test_labels_are_lower_case_words(label):
     "label",
     ["", "Products", "a b", "a.b", "a/b", "ä", "-a", "a-", "a--b", "_a", "a\n", "%", "a" * 101],
 )
-def test_other_labels_are_refused_with_what_is_allowed(label):
+def test_other_labels_are_refused_and_the_message_names_what_is_allowed(label):
     with pytest.raises(InvalidSitemap, match="at most 100 lower-case letters, digits, hyphens and underscores"):
         register(label, Pages)
 
@@ -140,7 +137,7 @@ def test_a_forgotten_label_is_refused_at_once():
             pass
 
 
-@pytest.mark.parametrize("base", [Products, ContribPages])
+@pytest.mark.parametrize("base", [AllProducts, ContribPages])
 @pytest.mark.parametrize("given", [5, True, [("en", "English")], ["en", 5], "en/de"])
 def test_languages_that_are_no_codes_are_refused(base, given):
     with pytest.raises(InvalidSitemap, match=r"Made\.languages is .*; give a list of codes"):
@@ -153,14 +150,14 @@ def test_a_hook_of_one_value_takes_no_list(hook):
     one = Related("translations", F("slug"), language=F("language_code"))
 
     with pytest.raises(InvalidSitemap, match=rf"Made\.{hook} is Related\(.*gives a list.*language= choose one"):
-        register("made", type("Made", (Products,), {hook: many}))
-    register("made", type("Made", (Products,), {hook: one}))
+        register("made", type("Made", (AllProducts,), {hook: many}))
+    register("made", type("Made", (AllProducts,), {hook: one}))
 
 
 @pytest.mark.parametrize("given", [Image(loc=F("file")), Siblings("slug", language=F("slug"))])
 def test_a_value_with_tags_of_its_own_is_no_location(given):
     with pytest.raises(InvalidSitemap, match=r"Made\.location is .* belongs into images, videos, news or hreflang"):
-        register("made", type("Made", (Products,), {"location": given}))
+        register("made", type("Made", (AllProducts,), {"location": given}))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +183,7 @@ def test_what_cannot_give_the_values_of_a_hook_is_refused(hook, given, in_a_list
     given = [given] if in_a_list and not isinstance(given, list) else given
 
     with pytest.raises(InvalidSitemap, match=rf"Made\.{hook} (holds|is the class) .*(Give|give) .*\("):
-        register("made", type("Made", (Products,), {hook: given}))
+        register("made", type("Made", (AllProducts,), {hook: given}))
 
 
 def test_what_gives_values_may_be_of_any_class():
@@ -197,7 +194,7 @@ def test_what_gives_values_may_be_of_any_class():
         def builder(self):
             return lambda values: Image(loc="/a.jpg")
 
-    register("made", type("Made", (Products,), {"images": [Own(), Related("photos", Image(loc=F("file")))]}))
+    register("made", type("Made", (AllProducts,), {"images": [Own(), Related("photos", Image(loc=F("file")))]}))
 
     assert "made" in registry
 
@@ -208,7 +205,7 @@ def test_what_gives_values_may_be_of_any_class():
     ids=["none", "list", "tuple", "property", "method"],
 )
 def test_languages_are_codes_or_made_for_each_row(given):
-    register("made", type("Made", (Products,), {"languages": given}))
+    register("made", type("Made", (AllProducts,), {"languages": given}))
 
     assert "made" in registry
 
@@ -219,7 +216,7 @@ def test_a_bad_label_is_refused_before_the_class_is_made():
 
 
 @pytest.mark.parametrize("thing", [object, object(), "shop.ProductSitemap", Product, lambda: None])
-def test_what_is_no_sitemap_is_refused_with_what_to_derive_from(thing):
+def test_a_class_that_is_no_sitemap_is_refused_and_the_message_names_base_classes(thing):
     with pytest.raises(InvalidSitemap, match=r"registered as 'x', is not a Sitemap\. Derive it from sitemaps_plus"):
         register("x", thing)
 
@@ -228,9 +225,9 @@ def test_a_label_is_taken_once():
     register("pages", Pages)
 
     with pytest.raises(
-        InvalidSitemap, match=r"'pages' is used by [\w.]*test_registry\.Pages; register .*Products under"
+        InvalidSitemap, match=r"'pages' is used by [\w.]*test_registry\.Pages; register .*AllProducts under"
     ):
-        register("pages", Products)
+        register("pages", AllProducts)
 
 
 def test_the_same_class_may_have_two_labels_and_be_registered_twice():
@@ -315,7 +312,7 @@ def test_an_expression_without_a_queryset_is_refused_with_the_remedy(base, hook)
 
 @pytest.mark.parametrize("hook", ["location", "lastmod", "priority", "changefreq", "changed"])
 def test_an_expression_on_rows_is_accepted(hook):
-    register("products", type("Expressed", (Products,), {hook: Max("updated_at")}))
+    register("products", type("Expressed", (AllProducts,), {hook: Max("updated_at")}))
     register("generic", type("Own", (GenericSitemap,), {hook: F("name")})({"queryset": Product.objects.all()}))
 
     assert len(registry) == 2

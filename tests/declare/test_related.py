@@ -1,4 +1,4 @@
-"""What hangs on rows: read once for a chunk, the same on both paths and in the classic views."""
+"""Related rows: read once per chunk, and the same on both paths and in the classic views."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from django.db.models.functions import Concat, Upper
 from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
-from samples import make_products, paths, render_page, section_of, text_of
-from sitemaps_plus import Image, ModelSitemap, PerLanguage, Related, UrlFor, Video
+from samples import AllProducts, make_products, paths, render_page, section_of, text_of
+from sitemaps_plus import Image, PerLanguage, Related, UrlFor, Video
 from sitemaps_plus.declare.related import find_relation
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.stores.packing import Document
@@ -28,11 +28,7 @@ VIDEO = "{http://www.google.com/schemas/sitemap-video/1.1}"
 PHOTOS = Related("photos", Image(loc=F("file")))
 
 
-class Products(ModelSitemap):
-    queryset = Product.objects.all()
-
-
-def sitemap(base: Any = Products, **attributes: Any) -> Any:
+def sitemap(base: Any = AllProducts, **attributes: Any) -> Any:
     return type("Made", (base,), attributes)
 
 
@@ -117,7 +113,7 @@ def test_related_rows_stand_among_other_parts_of_a_list() -> None:
     assert [tag.text for tag in tags] == ["film", "a", "b", product.slug]
 
 
-def test_a_list_is_refused_where_one_value_stands() -> None:
+def test_a_list_is_refused_by_a_field_of_one_value() -> None:
     with pytest.raises(InvalidSitemap) as caught:
         Image(loc=Related("photos", F("file")))
 
@@ -130,7 +126,7 @@ def test_a_list_is_refused_where_one_value_stands() -> None:
 def test_a_chunk_costs_one_more_query(path: Any, django_assert_num_queries: Any) -> None:
     for product in make_products(30):
         photos(product, "a.jpg", "b.jpg")
-    plain, with_photos = section_of(path(Products)), section_of(path(sitemap(images=PHOTOS)))
+    plain, with_photos = section_of(path(AllProducts)), section_of(path(sitemap(images=PHOTOS)))
     for section in (plain, with_photos):
         render_page(section, 1)
 
@@ -264,7 +260,7 @@ def translations(product: Product, **slugs: str) -> None:
 TITLE = Related("translations", F("title"), language=F("language_code"))
 
 
-class Translated(Products):
+class Translated(AllProducts):
     i18n = alternates = x_default = True
     languages: Any = ("en", "de", "pt-br")
     location = UrlFor("product", slug=Related("translations", F("slug"), language=F("language_code")))
@@ -331,7 +327,7 @@ def test_of_several_values_one_has_to_be_chosen_for_an_address() -> None:
         UrlFor("product", slug=Related("translations", F("slug")))
 
 
-def test_columns_for_other_languages_are_not_asked_for(settings: Any) -> None:
+def test_columns_for_other_languages_are_not_read(settings: Any) -> None:
     settings.LANGUAGES = [("en", "English"), ("xx", "A language without a column")]
     (product,) = make_products(1)
     photos(product, "a.jpg")

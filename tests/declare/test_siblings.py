@@ -1,4 +1,4 @@
-"""Rows that say the same in several languages: clusters that list themselves and lead back, on whatever pages."""
+"""Rows that are translations of each other: clusters whose links are mutual, on whatever pages their rows are."""
 
 from contextlib import suppress
 from typing import Any
@@ -142,7 +142,7 @@ def test_a_row_outside_the_queryset_is_in_no_cluster() -> None:
     assert [sorted(links) for links in linked(document).values()] == [["de", "en"]] * 2
 
 
-def test_the_second_row_of_a_language_stands_alone_and_is_reported() -> None:
+def test_the_second_row_of_a_language_has_no_links_and_is_reported() -> None:
     rows = leaflets("a en chair", "a de stuhl", "a de sessel")
 
     document = render(Leaflets)
@@ -266,7 +266,7 @@ def test_rows_in_all_languages_and_rows_in_one_do_not_go_together() -> None:
 
 
 @pytest.mark.parametrize(("key", "language"), [("key", "de"), (F("key"), F("locale")), ("key", None)])
-def test_what_is_no_column_is_an_error(key: Any, language: Any) -> None:
+def test_a_value_that_is_not_a_column_is_an_error(key: Any, language: Any) -> None:
     with pytest.raises(InvalidSitemap, match="give the name of a column and the language as an expression"):
         Siblings(key, language=language)
 

@@ -31,7 +31,7 @@ class Site:
     domain = "example.com"
 
 
-class Products(ModelSitemap):
+class DatedProducts(ModelSitemap):
     queryset = Product.objects.all()
     location = PATH
     lastmod = F("updated_at")
@@ -57,7 +57,7 @@ def listed(items, **attributes):
 @pytest.mark.django_db
 def test_expressions_have_their_values_in_get_urls():
     (product,) = ProductFactory.bulk(1, slug="chair", priority="0.50")
-    made = type("Priced", (Products,), {"priority": F("priority"), "changefreq": "daily"})()
+    made = type("Priced", (DatedProducts,), {"priority": F("priority"), "changefreq": "daily"})()
 
     (info,) = urls(made)
 
@@ -74,7 +74,7 @@ def test_expressions_have_their_values_in_get_urls():
 @pytest.mark.django_db
 def test_expressions_have_their_values_in_every_language():
     ProductFactory.bulk(2)
-    made = type("Translated", (Products,), {"i18n": True, "languages": CODES, "alternates": True})()
+    made = type("Translated", (DatedProducts,), {"i18n": True, "languages": CODES, "alternates": True})()
 
     found = urls(made)
 
@@ -132,7 +132,7 @@ def test_one_item_that_raises_leaves_the_others():
     assert locations(made) == ["/a/x", "/b/x"]
 
 
-def test_an_optional_part_that_raises_is_dropped_alone(caplog):
+def test_an_optional_part_that_raises_is_dropped_and_the_others_stay(caplog):
     made = listed(
         ["/a/"],
         lastmod=lambda self, item: 1 / 0,
@@ -196,7 +196,7 @@ def test_a_location_that_would_name_another_host_is_an_error(location, code):
     assert caught.value.code == code
 
 
-def test_x_default_stands_beside_the_languages():
+def test_x_default_is_listed_with_the_languages():
     made = listed(
         ["news/en/"],
         i18n=True,
@@ -225,7 +225,7 @@ def test_a_language_that_raises_is_no_alternate():
     assert [link["lang_code"] for link in found[0]["alternates"]] == ["en", "fr"]
 
 
-def test_each_address_is_asked_for_once_a_language():
+def test_each_address_is_made_once_per_language():
     asked = []
     made = listed(
         ["/a/", "/b/"],
@@ -274,7 +274,7 @@ def test_pairs_end():
 @pytest.mark.django_db
 def test_a_page_in_many_languages_reads_only_its_own_rows():
     ProductFactory.bulk(40)
-    made = type("Translated", (Products,), {"i18n": True, "languages": CODES, "limit": 6})()
+    made = type("Translated", (DatedProducts,), {"i18n": True, "languages": CODES, "limit": 6})()
 
     with (
         CaptureQueriesContext(connection) as queries,
@@ -293,7 +293,7 @@ def test_languages_of_each_item_are_counted_without_keeping_the_items():
     ProductFactory.bulk(30)
     kept, most = weakref.WeakSet(), []
 
-    class Own(Products):
+    class Own(DatedProducts):
         i18n = True
 
         def get_languages_for_item(self, item):
@@ -321,7 +321,7 @@ def test_an_item_whose_languages_raise_has_none(caplog):
 def test_rows_without_an_order_are_sliced_by_key():
     ProductFactory.bulk(5)
 
-    made = type("Small", (Products,), {"limit": 2})()
+    made = type("Small", (DatedProducts,), {"limit": 2})()
 
     assert made.paginator.object_list.query.order_by == ("pk",)
     assert len({path for page in (1, 2, 3) for path in locations(made, page)}) == 5
@@ -400,8 +400,8 @@ def test_the_newest_date_of_an_expression_costs_one_query():
     for product in products:
         NoteFactory(product=product)
 
-    assert newest(Products()) == (products[-1].updated_at, 1)
-    aggregate = type("Notes", (Products,), {"lastmod": Max("notes__product__updated_at")})()
+    assert newest(DatedProducts()) == (products[-1].updated_at, 1)
+    aggregate = type("Notes", (DatedProducts,), {"lastmod": Max("notes__product__updated_at")})()
     assert newest(aggregate) == (products[-1].updated_at, 1)
 
 
@@ -412,19 +412,19 @@ def test_one_row_without_a_date_could_be_the_newest(base):
     ProductFactory(updated_at=None)
 
     assert newest(counted(base)[0]) == (None, 1)
-    assert newest(Products()) == (None, 1)
+    assert newest(DatedProducts()) == (None, 1)
 
 
 @pytest.mark.django_db
 def test_no_rows_have_no_newest_date():
-    assert newest(Products()) == (None, 1)
+    assert newest(DatedProducts()) == (None, 1)
     assert newest(counted(Sitemap)[0]) == (None, 1)
 
 
 @pytest.mark.django_db
 def test_a_date_that_only_python_knows_is_not_looked_for():
     ProductFactory.bulk(3)
-    made = type("Python", (Products,), {"lastmod": lambda self, item: item.updated_at.date()})()
+    made = type("Python", (DatedProducts,), {"lastmod": lambda self, item: item.updated_at.date()})()
 
     assert newest(made) == (None, 0)
 

@@ -42,7 +42,7 @@ A_UUID = uuid.UUID("0b3f1b6e-6f9c-4a55-9d4f-0c9d7a1c2b3d")
 
 
 class Shouting(str):
-    """Text that says something else when it is formatted."""
+    """Text that differs when it is formatted."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ class Shouting(str):
 
 
 class Nameless:
-    """What may be a value, and has an address in its repr."""
+    """A value with a memory address in its repr."""
 
 
 hostile_values = st.one_of(
@@ -277,7 +277,7 @@ def test_an_empty_text_is_kept_where_reverse_keeps_it():
     assert built("anything", {"value": ""}) == reverse("anything", kwargs={"value": ""}) == "/custom//"
 
 
-def test_a_value_that_no_pattern_takes_is_told_briefly_and_with_a_remedy():
+def test_the_message_about_a_value_that_no_pattern_takes_is_short_and_names_a_remedy():
     with pytest.raises(InvalidEntry, match="Correct the value or the URL pattern") as caught:
         built("slug", {"value": "ä" * 10_000})
 
@@ -344,7 +344,7 @@ def test_a_plain_text_never_needs_reverse(value, prefix, code):
         assert declared.builder()([value]) == path
 
 
-def test_a_path_of_constants_alone_takes_no_values(no_reverse):
+def test_a_path_of_constants_takes_no_values(no_reverse):
     declared = UrlFor("two", year=2024, value="chair")
 
     assert declared.expressions() == {}
@@ -418,7 +418,7 @@ def test_script_prefixes_without_end_do_not_fill_the_memory():
 # --- the declaration itself ---
 
 
-def test_expressions_are_told_apart_from_constants_in_declared_order():
+def test_expressions_are_separated_from_constants_in_declared_order():
     declared = UrlFor("near", other=F("b"), year=2024, value=Lower("a"))
 
     assert declared.expressions() == {"other": F("b"), "value": Lower("a")}
@@ -470,7 +470,7 @@ def test_a_declaration_that_some_pattern_takes_has_no_problem(name):
         (UrlFor("coloured", value=F("a"), size=F("size")), "take (value). Give"),
     ],
 )
-def test_a_declaration_that_no_pattern_takes_is_told_without_a_row(declared, text):
+def test_a_declaration_that_no_pattern_takes_is_reported_without_a_row(declared, text):
     (problem,) = declared.check()
 
     assert problem.startswith(repr(declared))

@@ -25,7 +25,7 @@ ROUNDS = 5
 THREADS = 4
 
 
-class Products(ModelSitemap):
+class ProductsByMethod(ModelSitemap):
     queryset = Product.objects.all()
     lastmod = F("updated_at")
     limit = 10
@@ -74,7 +74,7 @@ def at_once(*tasks):
 
 
 def plan_now(**how):
-    return refresh(section_of(Products), **(how or {"force": True}))
+    return refresh(section_of(ProductsByMethod), **(how or {"force": True}))
 
 
 def locs(document):
@@ -87,7 +87,7 @@ def keys(plan):
 
 
 def assert_sound():
-    """What is stored is a partition of the rows under numbers of which none is left out or issued twice."""
+    """Fail unless the stored pages are a partition of the rows, and no number is missing or used twice."""
     plan = plan_now()
     stored = list(SitemapPage.objects.order_by("number"))
     active = [record for record in stored if record.retired_at is None]
@@ -100,7 +100,7 @@ def assert_sound():
 
 
 def insert_behind(key, count=8):
-    """Put rows right behind a key, where the ids leave room."""
+    """Insert rows directly after a key, where the ids leave room."""
     behind = Product.objects.filter(pk__gt=key).order_by("pk").first()
     room = range(key + 1, behind.pk if behind else key + 1000)
     Product.objects.bulk_create(ProductFactory.build(id=n) for n in list(room)[:count])
@@ -125,7 +125,7 @@ def test_planners_that_split_at_once_issue_no_number_twice():
     plan_now()
     for _ in range(ROUNDS):
         for page in plan_now().pages[::2]:
-            insert_behind(page.rows(section_of(Products)).order_by("pk")[3].pk)
+            insert_behind(page.rows(section_of(ProductsByMethod)).order_by("pk")[3].pk)
         at_once(*[plan_now] * THREADS)
         assert_sound()
 
@@ -152,12 +152,12 @@ def test_views_beside_planners_and_writers_show_every_page_whole():
 
     def write():
         for page in plan_now().pages[:ROUNDS]:
-            insert_behind(page.rows(section_of(Products)).order_by("pk")[1].pk, 6)
+            insert_behind(page.rows(section_of(ProductsByMethod)).order_by("pk")[1].pk, 6)
             plan_now()
 
     def view():
         for _ in range(ROUNDS):
-            section = section_of(Products)
+            section = section_of(ProductsByMethod)
             plan = refresh(section)
             for page in plan.listed:
                 found = locs(render_page(section, page.number))
@@ -172,16 +172,16 @@ def test_views_beside_planners_and_writers_show_every_page_whole():
     assert {f"https://example.com/{slug}/" for slug in steady} <= set(found)
 
 
-def test_views_beside_a_repack_find_each_page_or_hear_that_it_is_gone():
+def test_views_during_a_repack_find_each_page_or_answer_that_it_is_gone():
     spread(30)
     plan_now()
 
     def view():
         gone = 0
         for _ in range(ROUNDS):
-            for page in refresh(section_of(Products)).listed:
+            for page in refresh(section_of(ProductsByMethod)).listed:
                 try:
-                    render_page(section_of(Products), page.number)
+                    render_page(section_of(ProductsByMethod), page.number)
                 except PageNotFound:
                     gone += 1
         return gone
@@ -206,7 +206,7 @@ def test_the_date_of_a_page_never_goes_back_beside_renderings():
 
     def render():
         while not done.is_set():
-            render_page(section_of(Products), 1)
+            render_page(section_of(ProductsByMethod), 1)
 
     def look():
         seen = [first]
@@ -227,7 +227,7 @@ def test_a_rendering_of_the_old_rows_is_not_kept_while_a_planner_measures_the_ne
     Product.objects.filter(pk=15_000).update(updated_at=DAY - timedelta(days=1))
 
     def record():
-        record_rendering(section_of(Products), page, digest="of the old rows", urls=6, size=600, newest=None)
+        record_rendering(section_of(ProductsByMethod), page, digest="of the old rows", urls=6, size=600, newest=None)
         connections.close_all()
 
     rendering = threading.Thread(target=record)

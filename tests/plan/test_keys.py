@@ -83,7 +83,7 @@ KEYS = [
 
 
 @given(st.data(), st.sampled_from(KEYS))
-def test_what_is_stored_of_a_key_is_read_back_as_it_was(data, key_and_values):
+def test_a_stored_key_is_read_back_unchanged(data, key_and_values):
     key, values = key_and_values
     value = (data.draw(values),)
 

@@ -8,7 +8,7 @@ from factories import (
     SeatFactory,
     TagFactory,
 )
-from plan_samples import Products, Seats, all_keys, keys_on, locs, numbers, sizes
+from plan_samples import Seats, TenProducts, all_keys, keys_on, locs, numbers, sizes
 from samples import render_page, section_of
 from sitemaps_plus import ModelSitemap
 from sitemaps_plus.errors import PageGone, PageNotFound, TooManyPages
@@ -28,7 +28,7 @@ from testapp.models import Product, Tag
 def test_new_pages_are_filled_to_nine_tenths_and_what_fits_one_page_stays_one(rows, pages):
     ProductFactory.bulk(rows)
 
-    plan = refresh(section_of(Products))
+    plan = refresh(section_of(TenProducts))
 
     assert sizes(plan) == pages
     assert numbers(plan) == list(range(1, len(pages) + 1))
@@ -38,7 +38,7 @@ def test_new_pages_are_filled_to_nine_tenths_and_what_fits_one_page_stays_one(ro
 @pytest.mark.parametrize(("rows", "pages"), [(10, [10]), (11, [10, 1]), (20, [10, 10]), (25, [10, 10, 5])])
 def test_pages_of_a_section_that_only_grows_are_filled_up(rows, pages):
     ProductFactory.bulk(rows)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     section.sitemap.fill = 1.0
 
     assert sizes(refresh(section)) == pages
@@ -63,7 +63,7 @@ def test_fifty_thousand_rows_are_one_page_and_one_more_makes_two():
 @pytest.mark.django_db
 def test_the_first_cut_costs_one_small_query_a_boundary(django_assert_num_queries):
     ProductFactory.bulk(45)
-    section = section_of(Products)
+    section = section_of(TenProducts)
 
     with django_assert_num_queries(100, exact=False) as captured:
         plan = refresh(section)
@@ -79,7 +79,7 @@ def test_rows_in_several_languages_share_the_limit(settings):
     settings.LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French")]
     ProductFactory.bulk(7)
 
-    class InLanguages(Products):
+    class InLanguages(TenProducts):
         i18n = True
 
     assert sizes(refresh(section_of(InLanguages))) == [2, 2, 3]
@@ -90,7 +90,7 @@ def test_a_row_with_more_languages_than_the_limit_has_a_page_of_its_own(settings
     settings.LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French")]
     ProductFactory.bulk(2)
 
-    class InLanguages(Products):
+    class InLanguages(TenProducts):
         i18n = True
         limit = 2
 
@@ -103,7 +103,7 @@ def test_a_row_with_more_languages_than_the_limit_has_a_page_of_its_own(settings
 @pytest.mark.django_db
 def test_a_page_that_overflows_keeps_its_lower_part_and_its_number():
     ProductFactory.bulk(27)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     before = refresh(section)
     lowest = before.pages[0].rows(section).order_by("pk").first().pk
 
@@ -120,7 +120,7 @@ def test_a_page_that_overflows_keeps_its_lower_part_and_its_number():
 @pytest.mark.django_db
 def test_a_page_without_rows_leaves_the_index_and_comes_back_under_its_number():
     ProductFactory.bulk(20)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     middle = refresh(section).pages[1]
     kept = list(middle.rows(section))
     middle.rows(section).delete()
@@ -137,7 +137,7 @@ def test_a_page_without_rows_leaves_the_index_and_comes_back_under_its_number():
 
 @pytest.mark.django_db
 def test_an_empty_section_has_one_page_that_no_index_lists():
-    section = section_of(Products)
+    section = section_of(TenProducts)
     plan = refresh(section)
     assert (numbers(plan), plan.listed) == ([1], [])
 
@@ -147,9 +147,9 @@ def test_an_empty_section_has_one_page_that_no_index_lists():
 
 
 @pytest.mark.django_db
-def test_repacking_cuts_anew_under_new_numbers_and_retires_the_old_ones():
+def test_repacking_divides_a_section_again_under_new_numbers_and_retires_the_old_ones():
     ProductFactory.bulk(20)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     refresh(section)
     Product.objects.filter(pk__in=[product.pk for product in Product.objects.order_by("pk")[3:14]]).delete()
     assert sizes(refresh(section, force=True)) == [3, 4, 2]
@@ -167,7 +167,7 @@ def test_repacking_cuts_anew_under_new_numbers_and_retires_the_old_ones():
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("change", ["limit", "key", "languages"])
-def test_another_layout_cuts_anew_under_new_numbers(change, settings):
+def test_another_layout_divides_a_section_again_under_new_numbers(change, settings):
     settings.LANGUAGES = [("en", "English")]
 
     class Changing(Seats):
@@ -194,7 +194,7 @@ def test_another_layout_cuts_anew_under_new_numbers(change, settings):
 @pytest.mark.django_db
 def test_a_split_measures_only_the_two_halves(django_assert_num_queries):
     ProductFactory.bulk(45)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     plan = refresh(section)
     key = keys_on(section, plan.pages[1])[5]
 
@@ -211,7 +211,7 @@ def test_a_split_measures_only_the_two_halves(django_assert_num_queries):
 @pytest.mark.django_db
 def test_a_split_that_another_process_has_made_already_changes_nothing():
     ProductFactory.bulk(9)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     refresh(section)
     key = all_keys(section)[5]
 
@@ -225,7 +225,7 @@ def test_a_page_too_large_in_bytes_is_split_until_each_part_fits(monkeypatch):
     profile = Profile(max_bytes=1_000)
     monkeypatch.setitem(PROFILES, "default", profile)
     ProductFactory.bulk(40)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     section.sitemap.limit = 50
 
     found, done = [], set()
@@ -277,7 +277,7 @@ def test_rows_that_a_join_repeats_are_on_one_page_once():
         product.tags.set(tags)
         NoteFactory.create_batch(2, product=product)
 
-    class Joined(Products):
+    class Joined(TenProducts):
         queryset = Product.objects.filter(tags__name__startswith="tag", notes__text__startswith="note")
 
     section = section_of(Joined)
@@ -294,14 +294,14 @@ def test_rows_that_a_join_repeats_are_on_one_page_once():
 def test_as_many_pages_as_an_index_lists_are_fine_and_one_more_is_an_error(monkeypatch):
     monkeypatch.setattr("sitemaps_plus.plan.planner.MAX_URLS", 3)
     ProductFactory.bulk(28)
-    assert sizes(refresh(section_of(Products))) == [9, 9, 10]
+    assert sizes(refresh(section_of(TenProducts))) == [9, 9, 10]
 
     ProductFactory.bulk(1)
     with pytest.raises(TooManyPages, match=r"'products' needs more than 3 pages.*Raise its `limit`"):
-        refresh(section_of(Products), repack=True)
+        refresh(section_of(TenProducts), repack=True)
     with pytest.raises(TooManyPages):
-        refresh(section_of(Products), force=True)
+        refresh(section_of(TenProducts), force=True)
 
     # Nothing was stored of it.
-    assert numbers(stored_plan(section_of(Products))) == [1, 2, 3]
+    assert numbers(stored_plan(section_of(TenProducts))) == [1, 2, 3]
     assert SitemapPage.objects.count() == 3

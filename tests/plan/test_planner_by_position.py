@@ -11,7 +11,7 @@ from factories import (
     ArticleFactory,
     ProductFactory,
 )
-from plan_samples import Products, all_keys, locs, numbers, sizes
+from plan_samples import TenProducts, all_keys, locs, numbers, sizes
 from samples import render_page, section_of
 from sitemaps_plus import NewsSitemap
 from sitemaps_plus.errors import PageGone, PageNotFound, TooManyPages
@@ -182,7 +182,7 @@ def test_a_paginator_of_no_pages_is_an_empty_section():
 @pytest.mark.django_db
 def test_a_section_may_turn_from_key_to_position_and_back():
     ProductFactory.bulk(25)
-    keyed = section_of(Products)
+    keyed = section_of(TenProducts)
     sliced = section_of(by_position(items=lambda self: Product.objects.order_by("pk")[:25]))
     assert numbers(refresh(keyed)) == [1, 2, 3]
     assert sizes(refresh(sliced)) == [10, 10, 5]

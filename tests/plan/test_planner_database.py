@@ -14,7 +14,7 @@ from factories import (
     TokenFactory,
     WordFactory,
 )
-from plan_samples import Cells, Products, Seats, Tokens, Words, locs, numbers, sizes
+from plan_samples import Cells, Seats, TenProducts, Tokens, Words, locs, numbers, sizes
 from samples import render_page, section_of
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.models import SitemapPage
@@ -23,13 +23,13 @@ from sitemaps_plus.plan.pages import stored_plan
 from sitemaps_plus.plan.planner import record_rendering, refresh
 from testapp.models import Seat
 
-# When the database is asked.
+# When the database is queried.
 
 
 @pytest.mark.django_db
-def test_the_database_is_asked_once_a_period(clock, django_assert_num_queries):
+def test_the_database_is_queried_once_per_period(clock, django_assert_num_queries):
     ProductFactory.bulk(25)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     assert sizes(refresh(section)) == [9, 9, 7]
     ProductFactory.bulk(1)
 
@@ -47,7 +47,7 @@ def test_the_database_is_asked_once_a_period(clock, django_assert_num_queries):
 
 @pytest.mark.django_db
 def test_a_check_in_the_future_does_not_stop_all_others(clock):
-    section = section_of(Products)
+    section = section_of(TenProducts)
     refresh(section)
     ProductFactory.bulk(3)
     SitemapPage.objects.update(checked_at=clock.now + timedelta(days=365))
@@ -58,7 +58,7 @@ def test_a_check_in_the_future_does_not_stop_all_others(clock):
 @pytest.mark.django_db
 def test_the_period_is_a_setting(clock, settings):
     settings.SITEMAPS_PLUS = {"CHECK_EVERY": 5}
-    section = section_of(Products)
+    section = section_of(TenProducts)
     refresh(section)
     ProductFactory.bulk(3)
 
@@ -71,9 +71,9 @@ def test_the_period_is_a_setting(clock, settings):
 @pytest.mark.django_db
 def test_the_stored_plan_asks_nothing_of_the_section(django_assert_num_queries):
     ProductFactory.bulk(25)
-    refresh(section_of(Products))
+    refresh(section_of(TenProducts))
 
-    class Broken(Products):
+    class Broken(TenProducts):
         def get_queryset(self):
             raise RuntimeError("the shop is closed")
 
@@ -83,7 +83,7 @@ def test_the_stored_plan_asks_nothing_of_the_section(django_assert_num_queries):
 
 @pytest.mark.django_db
 def test_the_record_that_only_holds_the_lock_is_no_page():
-    section = section_of(Products)
+    section = section_of(TenProducts)
     SitemapPage.objects.create(site=section.site.id, label=section.label, number=1)
     ProductFactory.bulk(3)
 
@@ -100,7 +100,7 @@ def lose(section):
 @pytest.mark.django_db
 def test_a_planner_that_loses_a_deadlock_tries_again(monkeypatch, caplog):
     ProductFactory.bulk(12)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     attempts = iter([lose, planner._lock])
     monkeypatch.setattr(planner, "_lock", lambda section: next(attempts)(section))
 
@@ -113,7 +113,7 @@ def test_a_planner_that_loses_a_deadlock_tries_again(monkeypatch, caplog):
 @pytest.mark.django_db
 def test_a_planner_that_cannot_store_its_plan_takes_the_one_of_another(monkeypatch, caplog):
     ProductFactory.bulk(12)
-    section = section_of(Products)
+    section = section_of(TenProducts)
 
     def another_was_first(section):
         with monkeypatch.context() as as_it_is:
@@ -135,7 +135,7 @@ def test_a_planner_that_cannot_store_its_plan_takes_the_one_of_another(monkeypat
 @pytest.mark.django_db(transaction=True)
 def test_where_the_database_refuses_writes_the_plan_is_made_in_memory(caplog):
     ProductFactory.bulk(25)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     with read_only():
         plan = refresh(section)
         assert (numbers(plan), sizes(plan)) == ([1, 2, 3], [9, 9, 7])
@@ -157,7 +157,7 @@ def test_where_the_database_refuses_writes_the_plan_is_made_in_memory(caplog):
 @pytest.mark.django_db
 def test_a_rendering_is_kept_beside_the_plan():
     ProductFactory.bulk(3)
-    section = section_of(Products)
+    section = section_of(TenProducts)
 
     document = render_page(section, 1)
 
@@ -169,7 +169,7 @@ def test_a_rendering_is_kept_beside_the_plan():
 @pytest.mark.django_db
 def test_a_rendering_does_not_undo_what_another_process_has_written_meanwhile(clock):
     ProductFactory.bulk(3)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     page = refresh(section).pages[0]
     later = clock.now + timedelta(days=1)
     SitemapPage.objects.update(changed_at=later)
@@ -183,7 +183,7 @@ def test_a_rendering_does_not_undo_what_another_process_has_written_meanwhile(cl
 @pytest.mark.django_db
 def test_a_rendering_of_rows_that_have_changed_since_is_not_kept():
     ProductFactory.bulk(3)
-    section = section_of(Products)
+    section = section_of(TenProducts)
     page = refresh(section).pages[0]
     ProductFactory.bulk(1)
     refresh(section, force=True)
@@ -201,7 +201,7 @@ def test_a_rendering_of_rows_that_have_changed_since_is_not_kept():
 @pytest.mark.parametrize(
     ("sitemap", "make"),
     [
-        (Products, ProductFactory),
+        (TenProducts, ProductFactory),
         (Tokens, TokenFactory),
         (Words, WordFactory),
         (Cells, CellFactory),

@@ -12,16 +12,12 @@ from django.db.models import Count, Exists, F, FilteredRelation, OuterRef, Q, Su
 from django.http import HttpResponse
 from django.urls import clear_script_prefix, path, set_script_prefix
 
-from samples import SITE, section_of
+from samples import SITE, AllProducts, section_of
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.plan.sections import get_section, get_sections
 from testapp.models import Article, Bundle, Note, Product, Seat, Tag
-
-
-class Products(ModelSitemap):
-    queryset = Product.objects.all()
 
 
 def having(base=contrib.Sitemap, rows=None, **attributes):
@@ -86,7 +82,9 @@ def test_what_has_no_key_is_paged_by_position(rows, base):
     ],
     ids=lambda touched: next(iter(touched)),
 )
-@pytest.mark.parametrize("base", [contrib.Sitemap, contrib.GenericSitemap, Products], ids=["plain", "generic", "ours"])
+@pytest.mark.parametrize(
+    "base", [contrib.Sitemap, contrib.GenericSitemap, AllProducts], ids=["plain", "generic", "own"]
+)
 def test_a_class_that_makes_its_urls_itself_is_paged_by_position(touched, base):
     if base is contrib.GenericSitemap:
         touched = {**touched, "__init__": lambda self: base.__init__(self, {"queryset": Product.objects.all()})}
@@ -99,7 +97,7 @@ def test_a_class_that_makes_its_urls_itself_is_paged_by_position(touched, base):
 def test_a_class_of_django_with_languages_is_paged_by_position_and_one_of_ours_by_key():
     assert section_of(having(i18n=True)).paged_by == "position"
     assert section_of(having(Sitemap, i18n=True)).paged_by == "key"
-    assert section_of(type("Made", (Products,), {"i18n": True})).paged_by == "key"
+    assert section_of(type("Made", (AllProducts,), {"i18n": True})).paged_by == "key"
 
 
 def test_news_are_paged_by_position():
@@ -155,14 +153,14 @@ def test_the_order_of_the_rows_is_taken_away_that_of_the_model_too():
     [(100, 0.9, 90), (100, 0.29, 29), (100, 1.0, 100), (100, 1, 100), (1, 0.9, 1), (10, 0.01, 1), (10, 3.0, 10)],
 )
 def test_new_pages_get_a_share_of_the_limit(limit, fill, rows):
-    section = section_of(type("Made", (Products,), {"limit": limit, "fill": fill}))
+    section = section_of(type("Made", (AllProducts,), {"limit": limit, "fill": fill}))
 
     assert (section.rows_limit, section.rows_to_fill) == (limit, rows)
 
 
 def test_the_limit_is_that_of_the_class_of_the_languages_and_of_the_search_engine(settings):
     settings.LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French")]
-    plain, translated = section_of(Products), section_of(type("Made", (Products,), {"i18n": True}))
+    plain, translated = section_of(AllProducts), section_of(type("Made", (AllProducts,), {"i18n": True}))
     assert (plain.rows_limit, translated.rows_limit) == (50_000, 16_666)
 
     settings.SITEMAPS_PLUS = {"PROFILE": "naver"}
@@ -185,7 +183,7 @@ def test_the_layout_names_limit_languages_and_key(settings):
     assert layouts[4] == layouts[0]
 
 
-class Recipe(Products):
+class Recipe(AllProducts):
     location = Value("/")
     lastmod = F("updated_at")
 
@@ -284,14 +282,14 @@ def test_changed_is_the_hook_or_else_the_newest_date():
     class Changed(Recipe):
         changed = F("pk")
 
-    class Method(Products):
+    class Method(AllProducts):
         def lastmod(self, item):
             return item.updated_at.date()
 
     assert section_of(Changed).changed == F("pk")
     assert section_of(Changed).newest == section_of(Recipe).changed == F("updated_at")
     assert (section_of(Method).changed, section_of(Method).newest) == (None, None)
-    assert section_of(Products).changed is None
+    assert section_of(AllProducts).changed is None
 
 
 def test_a_method_that_hands_out_one_column_is_as_good_as_an_expression():
@@ -310,7 +308,7 @@ def test_a_method_that_hands_out_one_column_is_as_good_as_an_expression():
 
 @pytest.fixture
 def _registered():
-    registry.register("products", Products)
+    registry.register("products", AllProducts)
     registry.register("recipes", Recipe)
 
 
@@ -318,10 +316,10 @@ def _registered():
 def test_sections_come_from_the_registry_each_with_an_instance_of_its_own():
     first, second = get_section("products", SITE), get_section("products", SITE)
 
-    assert type(first.sitemap) is Products
+    assert type(first.sitemap) is AllProducts
     assert first.sitemap is not second.sitemap
     assert first.sitemap.site is SITE
-    assert (first.name, first.label) == ("Products", "products")
+    assert (first.name, first.label) == ("AllProducts", "products")
     assert [section.label for section in get_sections(SITE)] == ["products", "recipes"]
     with pytest.raises(PageNotFound, match="no sitemap section 'books'"):
         get_section("books", SITE)
@@ -336,5 +334,5 @@ def test_a_sitemap_gets_the_site_object_where_there_is_one():
 
 
 def test_the_protocol_of_the_class_replaces_that_of_the_site():
-    assert str(section_of(Products).origin) == "https://example.com"
-    assert str(section_of(type("Made", (Products,), {"protocol": "http"})).origin) == "http://example.com"
+    assert str(section_of(AllProducts).origin) == "https://example.com"
+    assert str(section_of(type("Made", (AllProducts,), {"protocol": "http"})).origin) == "http://example.com"

@@ -186,7 +186,7 @@ def test_an_international_domain_is_written_in_ascii(one_site, settings, rf):
     "text",
     ["example.com", "https://example.com/shop/", "ftp://example.com", "https://", "https://a b.example", 7, None],
 )
-def test_what_is_no_origin_is_an_error_that_names_its_place(without_sites, settings, text):
+def test_a_text_that_is_no_origin_is_an_error_that_names_its_setting(without_sites, settings, text):
     settings.SITEMAPS_PLUS = {"ORIGIN": {1: text}}
 
     with pytest.raises(NoOrigin, match=r'SITEMAPS_PLUS\["ORIGIN"\] cannot be used: .* like https://example\.com\.'):

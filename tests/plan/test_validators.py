@@ -20,7 +20,7 @@ from testapp.models import Bundle, Cell, Number, Product, Token
 pytestmark = pytest.mark.django_db
 
 
-class Products(ModelSitemap):
+class DatedProducts(ModelSitemap):
     queryset = Product.objects.all()
     lastmod = F("updated_at")
 
@@ -98,7 +98,7 @@ CHANGES = [
 
 @pytest.mark.parametrize("change", [*CHANGES, go_out_of_sight])
 def test_every_change_of_the_rows_moves_the_validator(change):
-    class Active(Products):
+    class Active(DatedProducts):
         queryset = Product.objects.filter(is_active=True)
 
     products = ProductFactory.create_batch(5)
@@ -113,17 +113,17 @@ def test_every_change_of_the_rows_moves_the_validator(change):
 def test_the_validator_of_unchanged_rows_stays():
     ProductFactory.bulk(5)
     ProductFactory.create(updated_at=None)
-    before = validator(Products)
+    before = validator(DatedProducts)
 
     Product.objects.update(name="another name, which `changed` knows nothing of")
 
-    assert validator(Products) == before
+    assert validator(DatedProducts) == before
 
 
 def test_a_change_of_another_page_does_not_move_the_validator():
     ProductFactory.bulk(25)
 
-    class Small(Products):
+    class Small(DatedProducts):
         limit = 10
 
     before = [page.record.validator for page in refresh(section_of(Small)).pages]
@@ -251,11 +251,11 @@ def test_dates_are_added_up_too():
 def test_a_microsecond_counts_at_any_time(day, microsecond):
     ProductFactory.bulk(3, updated_at=DAY.replace(year=9999, microsecond=999_999))
     product = ProductFactory.create(updated_at=day.replace(microsecond=microsecond))
-    before = validator(Products)
+    before = validator(DatedProducts)
 
     Product.objects.filter(pk=product.pk).update(updated_at=day.replace(microsecond=microsecond + 1))
 
-    assert validator(Products) != before
+    assert validator(DatedProducts) != before
 
 
 ODD_TEXTS = [
@@ -277,11 +277,11 @@ def test_dates_that_others_wrote_in_their_own_form_count(text):
     ProductFactory.bulk(2)
     product = ProductFactory.create(updated_at=DAY)
     write(text)
-    before = validator(Products)
-    assert validator(Products) == before
+    before = validator(DatedProducts)
+    assert validator(DatedProducts) == before
 
     write(text.replace("2026-01-02", "2026-01-03"))
-    assert validator(Products) != before
+    assert validator(DatedProducts) != before
 
 
 def test_a_validator_of_long_texts_fits_its_column():
@@ -313,7 +313,7 @@ QUERYSETS = {
 @pytest.mark.parametrize("rows", QUERYSETS.values(), ids=QUERYSETS)
 @pytest.mark.parametrize("pages", [1, 3])
 def test_a_page_is_measured_by_one_query_whatever_the_queryset(rows, pages, django_assert_num_queries):
-    class Given(Products):
+    class Given(DatedProducts):
         limit = 50 if pages == 1 else 8
 
         def get_queryset(self):
@@ -334,8 +334,8 @@ def test_a_page_is_measured_by_one_query_whatever_the_queryset(rows, pages, djan
     assert [page.record.rows for page in plan.pages] == ([20] if pages == 1 else [7, 7, 6])
 
 
-def test_rows_that_must_be_told_apart_are_so_by_their_key_alone(django_assert_num_queries):
-    class Joined(Products):
+def test_rows_that_only_differ_in_their_key_have_different_validators(django_assert_num_queries):
+    class Joined(DatedProducts):
         queryset = Product.objects.annotate(tag=F("tags__name")).filter(tag__startswith="tag").distinct()
 
     tags = TagFactory.create_batch(3)
@@ -351,7 +351,7 @@ def test_rows_that_must_be_told_apart_are_so_by_their_key_alone(django_assert_nu
 
 
 def test_no_rows_at_all_cost_no_query(django_assert_num_queries):
-    class Nothing(Products):
+    class Nothing(DatedProducts):
         queryset = Product.objects.none()
 
     section = section_of(Nothing)
@@ -363,7 +363,7 @@ def test_no_rows_at_all_cost_no_query(django_assert_num_queries):
 
 
 def test_changed_over_a_relation_does_not_disturb_the_pages():
-    class OverTags(Products):
+    class OverTags(DatedProducts):
         queryset = Product.objects.all()
         changed = Max("notes__text")
         limit = 10
@@ -380,7 +380,7 @@ def test_changed_over_a_relation_does_not_disturb_the_pages():
 
 
 def test_a_join_in_changed_itself_does_not_disturb_the_pages():
-    class OverTags(Products):
+    class OverTags(DatedProducts):
         queryset = Product.objects.all()
         changed = F("notes__id")
         limit = 10
@@ -404,12 +404,12 @@ def test_a_new_page_changed_when_its_newest_row_did(clock):
     ProductFactory.create(updated_at=DAY - timedelta(days=2))
     ProductFactory.create(updated_at=clock.now + timedelta(days=2))
 
-    assert changed_at(section_of(Products)) == DAY
+    assert changed_at(section_of(DatedProducts)) == DAY
 
 
 def test_rows_without_dates_give_no_date_until_they_are_seen_to_change(clock):
     ProductFactory.bulk(2, updated_at=None)
-    section = section_of(Products)
+    section = section_of(DatedProducts)
     assert changed_at(section) is None
 
     clock.pass_(minutes=5)
@@ -420,7 +420,7 @@ def test_rows_without_dates_give_no_date_until_they_are_seen_to_change(clock):
 
 def test_the_date_moves_when_the_rows_do_and_never_back(clock):
     products = ProductFactory.create_batch(3, updated_at=DAY)
-    section = section_of(Products)
+    section = section_of(DatedProducts)
     assert changed_at(section) == DAY
 
     clock.pass_(minutes=5)
@@ -438,7 +438,7 @@ def test_a_date_that_lay_in_the_future_counts_once_it_has_come(clock):
     ahead = clock.now + timedelta(minutes=10)
     ProductFactory.create(updated_at=DAY)
     ProductFactory.create(updated_at=ahead)
-    section = section_of(Products)
+    section = section_of(DatedProducts)
     assert changed_at(section) == DAY
 
     clock.pass_(minutes=11)
@@ -463,7 +463,7 @@ def test_a_date_is_its_midnight_in_utc_and_never_ahead(clock, settings):
     assert SitemapPage.objects.get().changed_at == clock.now
 
 
-def test_a_method_tells_its_dates_when_a_page_is_rendered():
+def test_the_dates_of_a_method_are_known_when_a_page_is_rendered():
     class ByMethod(ModelSitemap):
         queryset = Product.objects.all()
 
@@ -500,7 +500,7 @@ def test_bytes_that_differ_under_an_equal_validator_move_the_date(clock):
 
 def test_one_change_is_counted_once(clock):
     product = ProductFactory.create(updated_at=DAY)
-    section = section_of(Products)
+    section = section_of(DatedProducts)
     render_page(section, 1)
 
     clock.pass_(minutes=5)
@@ -512,12 +512,12 @@ def test_one_change_is_counted_once(clock):
     assert SitemapPage.objects.get().changed_at == seen
 
 
-def test_another_recipe_alone_is_no_change(clock):
-    class Hourly(Products):
+def test_another_recipe_is_no_change_of_the_rows(clock):
+    class Hourly(DatedProducts):
         changefreq = "hourly"
 
     ProductFactory.create(updated_at=DAY)
-    assert changed_at(section_of(Products)) == DAY
+    assert changed_at(section_of(DatedProducts)) == DAY
 
     clock.pass_(minutes=5)
     assert changed_at(section_of(Hourly)) == DAY
@@ -542,13 +542,13 @@ def test_the_date_field_of_a_generic_sitemap_is_its_lastmod(generic):
 def test_without_time_zones_dates_are_kept_as_the_project_keeps_them(settings):
     settings.USE_TZ = False
 
-    class ByMethod(Products):
+    class ByMethod(DatedProducts):
         def lastmod(self, item):
             return item.published_on
 
     noon = datetime(2026, 1, 1, 12)
     ProductFactory.create(updated_at=noon, published_on=date(2026, 1, 2))
-    section = section_of(Products)
+    section = section_of(DatedProducts)
     assert changed_at(section) == noon
     render_page(section, 1)
 

@@ -9,8 +9,8 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat, Replace
 from django.utils.translation import get_language
 
-from samples import DAY, listed_paths, make_products, paths, render_page, section_of, text_of
-from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
+from samples import DAY, AllProducts, listed_paths, make_products, paths, render_page, section_of, text_of
+from sitemaps_plus import GenericSitemap, NewsSitemap, Sitemap, UrlFor
 from sitemaps_plus.errors import StrictError
 from sitemaps_plus.protocol.addresses import Origin, Scope
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
@@ -23,10 +23,6 @@ from xml_checks import lastmods, locs, validate
 pytestmark = pytest.mark.django_db
 
 LANGUAGES = ["en", "de", "pt-br"]
-
-
-class Products(ModelSitemap):
-    queryset = Product.objects.all()
 
 
 def render(sitemap: Any, number: int = 1, **options: Any) -> Document:
@@ -44,7 +40,7 @@ def links(document: Document) -> list[list[tuple[str, str]]]:
 
 
 def test_rows_without_a_usable_address_are_left_out_and_the_others_stay() -> None:
-    class Hostile(Products):
+    class Hostile(AllProducts):
         # Longer than a column of the test models holds.
         location = Replace(F("name"), Value("LONG"), Value("x" * 3000))
 
@@ -65,7 +61,7 @@ def test_rows_without_a_usable_address_are_left_out_and_the_others_stay() -> Non
 
 @pytest.mark.urls("testapp.urls_hostile")
 def test_a_null_slug_leaves_its_row_out() -> None:
-    class Named(Products):
+    class Named(AllProducts):
         location = UrlFor("slug", value=F("published_on"))
 
     first, second = make_products(2)
@@ -78,7 +74,7 @@ def test_a_null_slug_leaves_its_row_out() -> None:
 
 
 def test_methods_that_raise_hurt_their_own_row_alone(caplog: pytest.LogCaptureFixture) -> None:
-    class Raising(Products):
+    class Raising(AllProducts):
         def location(self, item: Product) -> str:
             if item.slug == "product-2":
                 raise ZeroDivisionError("no address")
@@ -107,7 +103,7 @@ def test_methods_that_raise_hurt_their_own_row_alone(caplog: pytest.LogCaptureFi
 
 
 def test_strict_refuses_the_page_instead() -> None:
-    class Raising(Products):
+    class Raising(AllProducts):
         def location(self, item: Product) -> str:
             raise ZeroDivisionError("no address")
 
@@ -118,7 +114,7 @@ def test_strict_refuses_the_page_instead() -> None:
 
 
 def test_strict_is_the_setting_unless_it_is_given(settings: Any) -> None:
-    class Bad(Products):
+    class Bad(AllProducts):
         lastmod = "not a date"
 
     settings.SITEMAPS_PLUS = {"STRICT": True}
@@ -129,7 +125,7 @@ def test_strict_is_the_setting_unless_it_is_given(settings: Any) -> None:
     assert lastmods(text_of(render(Bad, strict=False))) == [None]
 
 
-class Translated(Products):
+class Translated(AllProducts):
     i18n = True
     alternates = True
     x_default = True
@@ -243,7 +239,7 @@ def test_a_language_without_an_hreflang_has_a_page_and_no_link() -> None:
 
 
 def test_both_paths_give_the_same_bytes() -> None:
-    class ByRow(Products):
+    class ByRow(AllProducts):
         location = Concat(Value("/produkte/ä "), F("slug"), Value("/"), output_field=CharField())
         lastmod = F("updated_at")
         changefreq = "weekly"
@@ -253,7 +249,7 @@ def test_both_paths_give_the_same_bytes() -> None:
         def changefreq(self, item: Product) -> str:  # type: ignore[override]
             return "weekly"
 
-    class AllMethods(Products):
+    class AllMethods(AllProducts):
         def location(self, item: Product) -> str:
             return f"/produkte/ä {item.slug}/"
 
@@ -279,7 +275,7 @@ def test_both_paths_give_the_same_bytes() -> None:
 
 
 def test_both_paths_give_the_same_bytes_in_several_languages() -> None:
-    class ByRow(Products):
+    class ByRow(AllProducts):
         i18n = True
         alternates = True
         x_default = True
@@ -309,7 +305,7 @@ class UrlForLanguage:
 
 
 def test_a_file_field_gives_the_url_of_its_storage_on_every_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    class ByRow(Products):
+    class ByRow(AllProducts):
         location = F("file")
         cross_submission = "both hosts are verified"
 

@@ -284,7 +284,7 @@ def test_a_bad_date_is_dropped_alone(world, bad):
 
 
 @pytest.mark.parametrize("hook", ["lastmod", "changefreq", "priority"])
-def test_an_optional_part_that_raises_is_dropped_alone(world, hook):
+def test_an_optional_part_that_raises_is_dropped_and_the_others_stay(world, hook):
     def method(self, item):
         raise RuntimeError("no such thing")
 

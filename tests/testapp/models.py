@@ -53,7 +53,7 @@ class Number(models.Model):
 
 
 class Word(models.Model):
-    """A text as primary key: the database's collation says what comes after what."""
+    """A text as primary key: the collation of the database decides the order."""
 
     text = models.CharField(max_length=100, primary_key=True)
     updated_at = models.DateTimeField(null=True)
@@ -102,7 +102,7 @@ class Seat(models.Model):
 
 
 class Note(models.Model):
-    """What hangs on a product: a join to it gives a product more than once."""
+    """A related row of a product: a join to it returns a product more than once."""
 
     product = models.ForeignKey(Product, models.CASCADE, related_name="notes")
     text = models.CharField(max_length=50)
@@ -118,7 +118,7 @@ class Bundle(Product):
 
 
 class Remark(models.Model):
-    """What hangs on any row: the join to it is a generic one."""
+    """A related row of any model, by a generic relation."""
 
     # Apps without migrations, as this one, get their tables before those with them.
     content_type = models.ForeignKey(ContentType, models.CASCADE, db_constraint=False)
@@ -158,7 +158,7 @@ class Reading(models.Model):
 
 
 class Photo(models.Model):
-    """What a product has many of, in an order of its own."""
+    """One of many related rows of a product, with an ordering of its own."""
 
     product = models.ForeignKey(Product, models.CASCADE, related_name="photos")
     file = models.FileField(upload_to="photos", blank=True)

@@ -1,4 +1,4 @@
-"""The admin, and a second one that has only what it is given; behind them the URLs of sitemaps_plus."""
+"""The admin, and a second one without other apps; after them the URLs of sitemaps_plus."""
 
 from django.contrib import admin
 from django.urls import include, path

@@ -1,4 +1,4 @@
-"""The sitemaps twice: as they are, and behind ``cache_page``."""
+"""The sitemaps twice: without and with ``cache_page``."""
 
 from django.urls import include, path, re_path
 from django.views.decorators.cache import cache_page

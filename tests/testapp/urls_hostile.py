@@ -69,13 +69,13 @@ class Anything(_Text):
 
 
 class NotNew(_Text):
-    """Matches `new` alone, but not before a slash."""
+    """Matches `new` by itself, but not before a slash."""
 
     regex = "(?!new/)[^/]+"
 
 
 class Possessive(_Text):
-    """Matches `xx` alone, but leaves nothing for an `x` after it."""
+    """Matches `xx` by itself, but leaves nothing for an `x` after it."""
 
     regex = "[a-z]++"
 

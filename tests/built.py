@@ -7,14 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from django.contrib import sitemaps as contrib
 from django.test import override_settings
 
-from samples import paths
+from samples import DAY, Products, make_products, paths
+from sitemaps_plus import register
 from sitemaps_plus.build import build
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.plan.sites import get_sites
 from sitemaps_plus.serve.cached import warm
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
+from testapp.models import Product
 from xml_checks import locs
 
 HOST = "example.com"
@@ -120,3 +123,70 @@ def _pages(files: dict[str, bytes]) -> dict[str, bytes]:
 def grace() -> float:
     """Return the seconds for which a retired file stays."""
     return get_settings().GRACE_PERIOD
+
+
+def spaced(numbers: Any) -> None:
+    """Store products whose keys are a hundred times their numbers."""
+    Product.objects.bulk_create(
+        Product(pk=round(100 * number), name="x", slug=f"product-{number}", updated_at=DAY) for number in numbers
+    )
+
+
+def spaced_products(*numbers: int) -> Any:
+    """Return the products of these numbers that `spaced` has stored."""
+    return Product.objects.filter(pk__in=[100 * number for number in numbers])
+
+
+def page_names(*numbers: int, label: str = "products", form: str = "xml.gz") -> set[str]:
+    """Return the names of the files of pages."""
+    return {f"sitemap-{label}-{number}.{form}" for number in numbers}
+
+
+def build_forty(settings: Any, root: Path) -> BuiltSet:
+    """Return forty products on four pages, and another section beside them, both built."""
+    found = BuiltSet(settings, root)
+    found.use(ORIGIN="https://example.com")
+    register("products", Products)
+    register("more", type("More", (Products,), {"queryset": Product.objects.filter(name="none")}))
+    make_products(40)
+    assert build().is_complete
+    return found
+
+
+def built_files(folder: Path) -> dict[str, bytes]:
+    """Return the files that crawlers get; the manifest is for the next build."""
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {name: data for name, data in found.items() if Path(name).name != MANIFEST}
+
+
+def built_names(folder: Path) -> list[str]:
+    """Return the names of the files that crawlers get."""
+    return sorted(built_files(folder))
+
+
+def listed(folder: Path, index: str = "sitemap.xml") -> list[str]:
+    """Return the paths that an index lists."""
+    return paths(locs((folder / index).read_bytes()))
+
+
+def listed_rows(folder: Path) -> list[str]:
+    """Return the addresses on all pages that the index lists; each must be whole and valid."""
+    pages = [folder / f"{path.removeprefix('/').removesuffix('.gz')}.gz" for path in listed(folder)]
+    return [path for page in pages for path in paths(locs(gzip.decompress(page.read_bytes())))]
+
+
+class Newest(contrib.Sitemap):
+    """Pages by position, the newest first, as contrib has them."""
+
+    limit = 10
+    i18n = True
+    languages = ["en"]
+
+    def items(self) -> Any:
+        return Product.objects.order_by("-pk")
+
+    def location(self, item: Product) -> str:
+        return f"/{item.slug}/"
+
+    def lastmod(self, item: Product) -> Any:
+        return item.updated_at

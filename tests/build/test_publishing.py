@@ -3,28 +3,25 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib import sitemaps as contrib
 from django.contrib.sites.models import Site
 from django.core.files.storage import InMemoryStorage, storages
 from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
 from django.test import Client
 
-from built import BuiltSet, index_names
+from built import BuiltSet, Newest, index_names, page_names, spaced, spaced_products
 from clock import Clock
-from samples import DAY, Products, make_products, paths, replace_section, unregister_all
-from sitemaps_plus import Image, NewsSitemap, register, registry
+from samples import DAY, Products, make_products, paths
+from sitemaps_plus import Image, register, registry
 from sitemaps_plus.build import build
-from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.signals import published
 from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
 from sitemaps_plus.stores.packing import formats, make_format
-from testapp.models import Article, Product
+from testapp.models import Product
 from xml_checks import locs
 
 pytestmark = pytest.mark.django_db
@@ -32,40 +29,8 @@ pytestmark = pytest.mark.django_db
 LATER = DAY + timedelta(days=30)
 
 
-@pytest.fixture
-def site(settings: Any, tmp_path: Path) -> BuiltSet:
-    """A site without sections yet."""
-    found = BuiltSet(settings, tmp_path)
-    found.use(ORIGIN="https://example.com")
-    return found
-
-
-@pytest.fixture
-def built(site: BuiltSet) -> BuiltSet:
-    """Forty products on four pages, with room between their keys."""
-    register("products", Products)
-    spaced(range(1, 41))
-    assert build().is_complete
-    return site
-
-
-def spaced(numbers: Any) -> None:
-    """Store products whose keys are a hundred times their numbers."""
-    Product.objects.bulk_create(
-        Product(pk=round(100 * number), name="x", slug=f"product-{number}", updated_at=DAY) for number in numbers
-    )
-
-
-def nth(*numbers: int) -> Any:
-    return Product.objects.filter(pk__in=[100 * number for number in numbers])
-
-
 def slugs() -> list[str]:
     return [f"/{slug}/" for slug in Product.objects.order_by("pk").values_list("slug", flat=True)]
-
-
-def page_names(*numbers: int, label: str = "products", form: str = "xml.gz") -> set[str]:
-    return {f"sitemap-{label}-{number}.{form}" for number in numbers}
 
 
 @contextmanager
@@ -92,8 +57,8 @@ def split_and_change() -> set[str]:
     """Overflow the first and the third page, change the second, empty the fourth; return the rows that stay."""
     before = set(slugs())
     spaced([1.5, 2.5, 3.5, 21.5])
-    nth(15, 26).update(slug=Concat(F("slug"), Value("-new"), output_field=CharField()), updated_at=LATER)
-    nth(*range(31, 41)).delete()
+    spaced_products(15, 26).update(slug=Concat(F("slug"), Value("-new"), output_field=CharField()), updated_at=LATER)
+    spaced_products(*range(31, 41)).delete()
     return before & set(slugs())
 
 
@@ -128,23 +93,6 @@ def test_every_row_can_be_found_after_every_single_publication(built: BuiltSet) 
     assert built.names() - built_pages - index_names("products") == page_names(4)
 
 
-class Newest(contrib.Sitemap):
-    """Pages by position, the newest first, as contrib has them."""
-
-    limit = 10
-    i18n = True
-    languages = ["en"]
-
-    def items(self) -> Any:
-        return Product.objects.order_by("-pk")
-
-    def location(self, item: Product) -> str:
-        return f"/{item.slug}/"
-
-    def lastmod(self, item: Product) -> Any:
-        return item.updated_at
-
-
 @pytest.mark.parametrize("change", ["come", "go"])
 def test_rows_that_move_between_pages_by_position_are_always_on_one(site: BuiltSet, change: str) -> None:
     register("products", Newest)
@@ -154,7 +102,7 @@ def test_rows_that_move_between_pages_by_position_are_always_on_one(site: BuiltS
     if change == "come":
         spaced(range(41, 45))
     else:
-        nth(2, 21, 35, 39, 40).delete()
+        spaced_products(2, 21, 35, 39, 40).delete()
     stable = before & set(slugs())
 
     with after_each_publication(lambda name: assert_whole(site, stable)):
@@ -280,7 +228,7 @@ def test_a_stop_between_pages_leaves_a_whole_set_that_the_next_build_completes(b
         seen.append(result.is_stopped)
         if not result.is_stopped:
             break
-        nth(15).update(slug=f"product-15-{stop_at}", updated_at=LATER + timedelta(days=stop_at))
+        spaced_products(15).update(slug=f"product-15-{stop_at}", updated_at=LATER + timedelta(days=stop_at))
         stable &= set(slugs())
 
     assert seen[-1] is False
@@ -291,7 +239,7 @@ def test_a_stop_between_pages_leaves_a_whole_set_that_the_next_build_completes(b
 def test_one_failing_section_holds_back_no_other_one(built: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
     register("more", type("More", (Products,), {}))
     build()
-    nth(5, 15).update(slug="new", updated_at=LATER)
+    spaced_products(5, 15).update(slug="new", updated_at=LATER)
     publish = FileStore.publish
 
     def fail(self: FileStore, name: str, data: bytes) -> None:
@@ -318,7 +266,7 @@ def test_the_set_of_another_origin_is_not_replaced_and_other_sites_are_built(bui
     build()
     second = built.folder.parent / "example.org" / "sitemap.xml"
     before = built.files()
-    nth(5).update(slug="new", updated_at=LATER)
+    spaced_products(5).update(slug="new", updated_at=LATER)
     built.use(ORIGIN={1: "http://example.com", 2: "https://example.org"})
     was = second.read_bytes()
 
@@ -347,299 +295,6 @@ def test_the_manifest_says_what_is_published(built: BuiltSet) -> None:
     assert {page["urls"] for page in pages.values()} == {10}
     assert {page["lastmod"] for page in pages.values()} == {"2026-01-01T12:00:00+00:00"}
     assert manifest["retired"] == {}
-
-
-# Retirement
-
-
-def test_pages_that_left_the_index_stay_for_the_grace_period(built: BuiltSet, clock: Clock) -> None:
-    built.use(GRACE_PERIOD=100)
-    nth(*range(11, 21)).delete()
-    build()
-    assert "/sitemap-products-2.xml" not in built.listed()
-    assert page_names(2) < built.names()
-    clock.pass_(seconds=99)
-    build()
-    assert page_names(2) < built.names()
-    clock.pass_(seconds=2)
-
-    with built.touched() as touched:
-        build()
-
-    assert touched == {*page_names(2), MANIFEST}
-    built.assert_as_fresh()
-
-
-def test_prune_removes_them_at_once(built: BuiltSet) -> None:
-    nth(*range(11, 21)).delete()
-
-    build(prune=True)
-
-    assert not page_names(2) & built.names()
-    built.assert_as_fresh()
-
-
-def test_a_number_that_comes_back_in_time_is_not_removed(site: BuiltSet, clock: Clock) -> None:
-    register("products", Newest)
-    spaced(range(1, 21))
-    build()
-    nth(*range(11, 21)).delete()
-    build()
-    assert site.listed() == ["/sitemap-products-1.xml"]
-    clock.pass_(hours=12)
-    spaced(range(11, 21))
-    build()
-    clock.pass_(hours=13)
-
-    build()
-
-    assert site.rows() == slugs()[::-1]
-    assert json.loads(site.manifest.read_bytes())["retired"] == {}
-
-
-def test_a_section_that_is_registered_no_more_leaves_the_index_and_then_the_storage(
-    built: BuiltSet, clock: Clock
-) -> None:
-    register("more", type("More", (Products,), {"limit": 50}))
-    build()
-    registry.unregister("products")
-    build()
-    assert built.listed() == ["/sitemap-more-1.xml"]
-    assert page_names(1, 2, 3, 4) < built.names()
-    assert not built.path("sitemap-products.xml").exists()
-    clock.pass_(days=1, seconds=1)
-
-    build()
-
-    assert built.names() == page_names(1, label="more") | index_names("more")
-
-
-def test_sections_with_most_urls_that_nobody_registers_stay_until_that_is_allowed(
-    built: BuiltSet, caplog: pytest.LogCaptureFixture
-) -> None:
-    register("few", type("Few", (Products,), {"queryset": Product.objects.filter(pk__lte=1000)}))
-    assert build().is_complete
-    listed = built.listed()
-    registry.unregister("products")
-
-    held = build()
-
-    assert sorted(built.listed()) == sorted(listed)
-    assert len(built.rows()) == 50
-    assert held.errors == [
-        "site example.com: SitemapError: No longer registered: products with 40 of 50 URLs. They stay in the index. "
-        "If that is meant, take them out with --allow-shrink. If not, look at INSTALLED_APPS, and at the code that "
-        "registers them."
-    ]
-    assert build(allow_shrink=True).is_complete
-    assert len(built.rows()) == 10
-    assert "products with 40 of 50 URLs" in caplog.text
-
-
-def test_a_section_with_few_urls_that_nobody_registers_leaves_with_a_word(
-    built: BuiltSet, caplog: pytest.LogCaptureFixture
-) -> None:
-    register("few", type("Few", (Products,), {"queryset": Product.objects.filter(pk__lte=1000)}))
-    build()
-    registry.unregister("few")
-
-    assert build().is_complete
-
-    assert "No longer registered, and taken out of the index of example.com: few with 10 of 50 URLs" in caplog.text
-    assert len(built.rows()) == 40
-
-
-def test_where_nothing_is_registered_nothing_is_removed(built: BuiltSet) -> None:
-    whole = built.files()
-    unregister_all()
-
-    with pytest.raises(SitemapError, match="No sitemap is registered"):
-        build()
-
-    assert built.files() == whole
-
-
-@pytest.mark.parametrize("lost", ["removed", "unreadable"])
-def test_the_guard_knows_what_a_lost_manifest_would(built: BuiltSet, lost: str) -> None:
-    whole = built.files()
-    if lost == "removed":
-        built.manifest.unlink()
-    else:
-        built.manifest.write_text("{")
-    Product.objects.filter(pk__gt=1000).delete()
-
-    result = build()
-
-    assert result.sections[0].is_held_back
-    assert built.files() == whole
-
-
-def test_formats_that_nobody_wants_any_more_go_the_same_way(built: BuiltSet, clock: Clock) -> None:
-    built.use(FORMATS=["xml", "txt.gz"])
-    build()
-    built.use(FORMATS=["xml.gz"])
-    build()
-    assert page_names(1, form="txt.gz") < built.names()
-    clock.pass_(days=1, seconds=1)
-
-    build()
-
-    assert built.names() == page_names(1, 2, 3, 4) | index_names("products")
-
-
-def test_a_format_that_is_wanted_again_stays_also_where_its_section_is_not_built(built: BuiltSet, clock: Clock) -> None:
-    register("more", type("More", (Products,), {"limit": 50}))
-    built.use(FORMATS=["xml"])
-    build()
-    built.use(FORMATS=["xml.gz"])
-    build()
-    clock.pass_(days=1, seconds=1)
-    built.use(FORMATS=["xml"])
-
-    build(["more"])
-
-    assert page_names(1, 2, 3, 4, form="xml") < built.names()
-
-
-def test_leftovers_of_a_section_are_retired_and_the_files_of_others_never_touched(
-    built: BuiltSet, clock: Clock
-) -> None:
-    strangers = ["sitemap-old.xml", "sitemap-other-1.xml.gz", "robots.txt", "sitemap-products-1.html"]
-    strangers += ["sub/sitemap-products-9.xml.gz"]
-    built.path("sub").mkdir()
-    for name in [*strangers, "sitemap-products-99.xml.gz"]:
-        built.path(name).write_bytes(b"x")
-    build()
-    assert built.path("sitemap-products-99.xml.gz").exists()
-    clock.pass_(days=1, seconds=1)
-
-    build()
-
-    assert built.names() == page_names(1, 2, 3, 4) | index_names("products") | set(strangers)
-
-
-def test_a_page_retired_by_a_clock_that_is_ahead_has_its_whole_grace_period(built: BuiltSet, clock: Clock) -> None:
-    nth(*range(11, 21)).delete()
-    clock.pass_(seconds=30)
-    build()
-    clock.pass_(seconds=-30)
-    build()
-    assert page_names(2) < built.names()
-    clock.pass_(days=1, seconds=-1)
-    build()
-    assert page_names(2) < built.names()
-    clock.pass_(seconds=2)
-
-    build()
-
-    assert not page_names(2) & built.names()
-
-
-# The guard
-
-
-def test_a_section_that_lost_most_of_its_urls_is_held_back(built: BuiltSet) -> None:
-    before, rows = built.files(), built.rows()
-    nth(*range(1, 22)).delete()
-
-    with built.touched() as touched:
-        result = build()
-
-    assert not result.is_complete
-    assert result.sections[0].is_held_back
-    assert "lost 21 of its 40 URLs, more than half" in str(result.sections[0].error)
-    assert "--allow-shrink" in str(result.sections[0].error)
-    assert touched == set()
-    assert (built.files(), built.rows()) == (before, rows)
-    assert build(allow_shrink=True).is_complete
-    assert built.rows() == slugs()
-    assert build().is_complete
-
-
-def test_half_of_the_urls_may_go(built: BuiltSet) -> None:
-    nth(*range(1, 21)).delete()
-
-    assert build().is_complete
-
-    assert built.rows() == slugs()
-
-
-@pytest.mark.parametrize(("most", "is_complete"), [(0.1, False), (0.25, True)])
-def test_the_setting_says_how_much_may_go(built: BuiltSet, most: float, is_complete: bool) -> None:
-    built.use(MAX_SHRINK=most)
-    nth(*range(1, 11)).delete()
-
-    assert build().is_complete is is_complete
-
-
-def test_a_section_that_is_held_back_leaves_the_others_alone(built: BuiltSet) -> None:
-    register("more", type("More", (Products,), {"queryset": Product.objects.filter(pk__gt=2000)}))
-    build()
-    nth(*range(1, 21), 40).delete()
-
-    result = build()
-
-    assert [section.is_held_back for section in result.sections] == [True, False]
-    assert built.rows().count("/product-40/") == 1
-
-
-def test_news_may_lose_all(site: BuiltSet, clock: Clock) -> None:
-    class News(NewsSitemap):
-        queryset = Article.objects.all()
-        date_field = "published_at"
-
-    register("news", News)
-    Article.objects.bulk_create(Article(title=f"{n}", published_at=clock.now - timedelta(hours=1)) for n in range(20))
-    build()
-    clock.pass_(days=3)
-
-    assert build().is_complete
-
-    assert site.rows() == []
-
-
-@pytest.mark.parametrize(
-    ("location", "reason"),
-    [
-        (Concat(Value("/shop/None/"), F("slug"), output_field=CharField()), "have an empty part, such as /None/"),
-        (Concat(Value("/"), F("slug"), output_field=CharField()), "begins with /shop/"),
-    ],
-    ids=["none", "prefix"],
-)
-def test_urls_that_suddenly_look_alike_are_held_back(site: BuiltSet, location: Any, reason: str) -> None:
-    in_shop = Concat(Value("/shop/"), F("slug"), output_field=CharField())
-    register("products", type("InShop", (Products,), {"location": in_shop}))
-    make_products(30)
-    build()
-    before = site.files()
-    replace_section("products", type("Other", (Products,), {"location": location}))
-
-    result = build()
-
-    assert result.sections[0].is_held_back
-    assert reason in str(result.sections[0].error)
-    assert site.files() == before
-    assert build(allow_shrink=True).is_complete
-
-
-def test_what_a_few_pages_look_like_is_not_taken_for_the_whole_section(site: BuiltSet) -> None:
-    register("products", Products)
-    make_products(10, slug="x")
-    make_products(10, first=11, slug="x")
-    for product in Product.objects.order_by("pk"):
-        folder = "one" if product.name in {f"Product {number}" for number in range(1, 11)} else "two"
-        Product.objects.filter(pk=product.pk).update(slug=f"{folder}/{product.pk}")
-    assert build().is_complete
-    first, last = Product.objects.order_by("pk").first(), Product.objects.order_by("pk").last()
-    assert first
-    assert last
-
-    # All pages but one lie elsewhere, and each is built by itself.
-    for product in (first, last):
-        Product.objects.filter(pk=product.pk).update(slug=f"{product.slug}-new", updated_at=LATER)
-        assert build().is_complete, product
-
-    assert len(site.rows()) == 20
 
 
 # Formats
@@ -716,11 +371,11 @@ def both(*numbers: int) -> set[str]:
 def test_published_names_what_changed_and_what_left(built: BuiltSet, told: list[tuple[set[str], set[str]]]) -> None:
     build()
     assert told == []
-    nth(5).update(slug="new", updated_at=LATER)
+    spaced_products(5).update(slug="new", updated_at=LATER)
     build()
     assert told == [(both(1) | INDEXES, set())]
     told.clear()
-    nth(*range(31, 41)).delete()
+    spaced_products(*range(31, 41)).delete()
     build()
     assert told == [(INDEXES, both(4))]
     told.clear()
@@ -781,7 +436,7 @@ def test_a_storage_that_cannot_list_is_built_upon_all_the_same(
     rendered.clear()
     build()
     assert rendered == []
-    nth(*range(1, 11)).delete()
+    spaced_products(*range(1, 11)).delete()
     build()
     clock.pass_(days=1, seconds=1)
 
@@ -839,7 +494,7 @@ def test_a_build_reads_no_file_of_a_set_that_it_knows(built: BuiltSet, monkeypat
     looked: list[str] = []
     holds = FileStore.holds
     monkeypatch.setattr(FileStore, "holds", lambda *args: looked.append(args[1]) or holds(*args))
-    nth(15).update(slug="new", updated_at=LATER)
+    spaced_products(15).update(slug="new", updated_at=LATER)
 
     with built.touched() as touched:
         assert build().is_complete

@@ -1,214 +1,40 @@
-"""Whatever a cache does, a document comes out of it whole or not at all, and nothing fails."""
+"""Whatever a cache does, a document comes out of it whole or not at all."""
 
 import io
 import itertools
 import logging
 import math
-import multiprocessing
 import os
 import pickle
-import random
-import socket
 import string
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
 from django.core.cache import caches
 from django.core.cache.backends.base import memcache_key_warnings
-from django.core.management import call_command
-from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cache_processes import LAST, NAME, ROUNDS, claims, disconnect, in_process, put, start, writes_and_reads
+from cache_processes import NAME, disconnect, put
+from cache_samples import (
+    REDIS,
+    Clock,
+    Fake,
+    data_of,
+    each_cache,
+    in_a_database,
+)
 from sitemaps_plus.stores import cache as module
-from sitemaps_plus.stores.cache import FORMAT, KEEP, PART, REST, WARN_EVERY, DocumentCache, Kept, get_cache
-
-REDIS = os.environ.get("CACHE_URL", "redis://127.0.0.1:6379/0")
-MEMCACHED = os.environ.get("MEMCACHED_URL", "memcached://127.0.0.1:11211")
-
-TABLE = "documents_in_a_test"
-PROCESSES = 3
-
-in_a_database = pytest.param("database", marks=pytest.mark.django_db(transaction=True))
-each_cache = pytest.mark.parametrize("kind", ["locmem", "file", "redis", "memcached", in_a_database])
-
-
-# The caches.
-
-
-def answering(url: str, package: str) -> str:
-    """Return the address of a server; skip without its package or itself, which CI does not allow."""
-    pytest.importorskip(package)
-    address = urlsplit(url)
-    try:
-        socket.create_connection((address.hostname or "", address.port or 0), 5).close()
-    except OSError as error:
-        reason = f"nothing answers at {url}: {error}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return address.netloc
-
-
-def config_of(kind: str, folder: Path) -> dict[str, Any]:
-    backends = "django.core.cache.backends"
-    # Nobody else's values: several runs share a server.
-    own = {"KEY_PREFIX": uuid4().hex}
-    if kind == "redis":
-        answering(REDIS, "redis")
-        return {"BACKEND": f"{backends}.redis.RedisCache", "LOCATION": REDIS, **own}
-    if kind == "memcached":
-        address = answering(MEMCACHED, "pymemcache")
-        return {"BACKEND": f"{backends}.memcached.PyMemcacheCache", "LOCATION": address, **own}
-    if kind == "file":
-        return {"BACKEND": f"{backends}.filebased.FileBasedCache", "LOCATION": str(folder / "cache"), **own}
-    if kind == "database":
-        return {"BACKEND": f"{backends}.db.DatabaseCache", "LOCATION": TABLE, **own}
-    return {"BACKEND": f"{backends}.locmem.LocMemCache", "LOCATION": own["KEY_PREFIX"], **own}
-
-
-def drop_table() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP TABLE {TABLE}")
-
-
-def clean_redis(config: Mapping[str, Any]) -> None:
-    if config["BACKEND"].endswith("RedisCache"):
-        import redis
-
-        with closing(redis.Redis.from_url(REDIS)) as client:
-            for key in client.scan_iter(f"{config['KEY_PREFIX']}:*", count=1000):
-                client.delete(key)
-
-
-@pytest.fixture
-def config(kind: str, settings: Any, tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """Give a real cache, empty and the project's default."""
-    made = config_of(kind, tmp_path)
-    settings.CACHES = {"default": made}
-    if kind == "database":
-        call_command("createcachetable", verbosity=0)
-    yield made
-    disconnect()
-    clean_redis(made)
-    if kind == "database":
-        drop_table()
-
-
-@pytest.fixture
-def documents(config: dict[str, Any]) -> DocumentCache:
-    return get_cache()
-
-
-@pytest.fixture(autouse=True)
-def _nothing_known_of_caches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_resting", {})
-    monkeypatch.setattr(module, "_warned", {})
-
-
-class Fake:
-    """A cache in a dict, which notes what it is given and asked."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-        self.given: list[tuple[str, Any, float]] = []
-        self.asked = 0
-        self.before: Callable[[], object] = lambda: None
-        """Called before each key is read or written."""
-
-    def get(self, key: str, default: Any = None) -> Any:
-        self._ask()
-        return self.values.get(key, default)
-
-    def get_many(self, keys: Sequence[str]) -> dict[str, Any]:
-        return {key: self.values[key] for key in keys if self._ask() or key in self.values}
-
-    def set(self, key: str, value: Any, timeout: float) -> None:
-        self._ask()
-        self.given.append((key, value, timeout))
-        self.values[key] = value
-
-    def set_many(self, values: Mapping[str, Any], timeout: float) -> list[str]:
-        for key, value in values.items():
-            self.set(key, value, timeout)
-        return []
-
-    def add(self, key: str, value: Any, timeout: float) -> bool:
-        if key in self.values:
-            return False
-        self.set(key, value, timeout)
-        return True
-
-    def delete(self, key: str) -> bool:
-        self._ask()
-        return self.values.pop(key, None) is not None
-
-    def _ask(self) -> None:
-        self.asked += 1
-        self.before()
-
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
-    made = Fake()
-    monkeypatch.setattr(module, "caches", {"default": made})
-    return made
-
-
-class Clock:
-    """Stands for the module `time`; moves when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 1_700_000_000.25
-
-    def time(self) -> float:
-        return self.now
-
-    monotonic = time
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(module, "time", made)
-    return made
-
-
-def raising(error: Exception) -> Callable[[], None]:
-    def fail() -> None:
-        raise error
-
-    return fail
-
-
-def data_of(size: int, seed: int = 1) -> bytes:
-    # No gzip, but as little to be packed.
-    return random.Random(seed).randbytes(size)  # noqa: S311 - any bytes do
-
-
-def ask_everything(cache: DocumentCache) -> list[Any]:
-    """Return the answers to each question there is."""
-    kept = put(cache, b"data")
-    cache.note(NAME, kept)
-    token = cache.claim(NAME)
-    assert token
-    cache.release(NAME, token)
-    cache.look_again(["products", ""])
-    answers = [*cache.find(NAME, "products"), cache.read(NAME, kept)]
-    cache.forget(NAME)
-    return answers
-
+from sitemaps_plus.stores.cache import FORMAT, KEEP, PART, WARN_EVERY, DocumentCache, Kept, get_cache
 
 # Keeping, finding and reading.
 
@@ -531,14 +357,14 @@ def test_a_value_that_this_release_did_not_write_is_a_miss(value: Any) -> None:
     ids=["format", "type", "number", "text", "list", "0"],
 )
 def test_a_value_that_this_release_did_not_write_is_warned_of_once_a_minute(
-    fake: Fake, clock: Clock, caplog: pytest.LogCaptureFixture, value: Any
+    fake: Fake, cache_clock: Clock, caplog: pytest.LogCaptureFixture, value: Any
 ) -> None:
     put(DocumentCache("default"), b"data")
     fake.values[fake.given[-1][0]] = value
 
     for _ in range(2 * WARN_EVERY):
         DocumentCache("default").find(NAME, "products")
-        clock.now += 1
+        cache_clock.now += 1
 
     assert len(caplog.records) == 2
     assert caplog.records[0].levelno == logging.WARNING
@@ -569,393 +395,6 @@ def test_what_cannot_be_unpickled_is_replaced_by_the_next_rendering(
     assert documents.find(NAME, "products")[0] == kept
 
 
-# Caches that fail.
-
-
-def test_a_cache_that_fails_breaks_nothing_and_is_warned_of_once_a_minute(
-    fake: Fake, clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
-    fake.before = raising(RuntimeError("out of order"))
-
-    for _ in range(WARN_EVERY + 1):
-        assert ask_everything(DocumentCache("default")) == [None, 0.0, None]
-        clock.now += 1
-
-    assert len(caplog.records) == 2
-    assert "The cache 'default' cannot be used for sitemaps" in caplog.text
-    assert "RuntimeError: out of order" in caplog.text
-
-
-@pytest.mark.parametrize("backend", ["no.such.Cache", "json.JSONDecoder"])
-def test_a_cache_that_cannot_be_made_breaks_nothing(settings: Any, backend: str) -> None:
-    settings.CACHES = {
-        "default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
-        "maps": {"BACKEND": backend},
-    }
-
-    for alias in ("maps", "not in CACHES"):
-        assert ask_everything(DocumentCache(alias)) == [None, 0.0, None]
-
-
-def test_a_failure_that_comes_at_once_costs_the_cache_no_rest(fake: Fake, clock: Clock) -> None:
-    cache = DocumentCache("default")
-    kept = put(cache, b"data")
-    fake.before = raising(RuntimeError("this one value"))
-    cache.find("another", "products")
-
-    fake.before = lambda: None
-
-    assert cache.read(NAME, kept) == b"data"
-
-
-def test_the_first_part_that_cannot_be_kept_ends_the_keeping(fake: Fake) -> None:
-    cache = DocumentCache("default")
-    old = put(cache, b"old")
-    fake.given.clear()
-    fake.before = lambda: fake.asked == 4 and raising(RuntimeError("full"))()  # type: ignore[func-returns-value]
-
-    put(cache, data_of(5 * PART))
-
-    assert len(fake.given) == 1
-    fake.before = lambda: None
-    assert cache.find(NAME, "products")[0] == old
-    assert cache.read(NAME, old) is None
-
-
-class Slow:
-    """Makes a cache fail after a time-out of two seconds."""
-
-    def __init__(self, fake: Fake, clock: Clock) -> None:
-        self.fake, self.clock = fake, clock
-        fake.before = self
-
-    def __call__(self) -> None:
-        self.clock.now += 2
-        raise TimeoutError("timed out")
-
-
-def test_a_cache_that_times_out_is_not_asked_for_a_while(fake: Fake, clock: Clock) -> None:
-    cache = DocumentCache("default")
-    Slow(fake, clock)
-    cache.find(NAME, "products")
-    began = clock.now
-
-    while clock.now < began + REST:
-        assert ask_everything(cache) == [None, 0.0, None]
-        clock.now += 0.5
-    assert fake.asked == 1
-
-    cache.find(NAME, "products")
-    assert fake.asked == 2
-    cache.find(NAME, "products")
-    assert fake.asked == 2
-
-
-def test_one_request_alone_tries_whether_the_cache_is_well_again(fake: Fake, clock: Clock) -> None:
-    cache = DocumentCache("default")
-    kept = put(cache, b"data")
-    Slow(fake, clock)
-    cache.find(NAME, "products")
-    clock.now += REST
-    seen = []
-
-    def meanwhile() -> None:
-        fake.before = lambda: None
-        before = fake.asked
-        seen.append((cache.read(NAME, kept), fake.asked - before))
-
-    fake.before = meanwhile
-
-    assert cache.find(NAME, "products")[0] == kept
-    assert seen == [(None, 0)]
-    assert cache.read(NAME, kept) == b"data"
-
-
-def test_another_cache_is_asked_while_one_rests(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    resting, well = Fake(), Fake()
-    monkeypatch.setattr(module, "caches", {"resting": resting, "well": well})
-    Slow(resting, clock)
-    DocumentCache("resting").find(NAME, "products")
-
-    kept = put(DocumentCache("well"), b"data")
-
-    assert DocumentCache("well").read(NAME, kept) == b"data"
-
-
-def test_a_cache_that_takes_the_place_of_another_is_asked_at_once(settings: Any, fake: Fake, clock: Clock) -> None:
-    Slow(fake, clock)
-    DocumentCache("default").find(NAME, "products")
-
-    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
-
-    DocumentCache("default").find(NAME, "products")
-    assert fake.asked == 2
-
-
-def _silent_redis(address: str) -> dict[str, Any]:
-    retry = pytest.importorskip("redis.retry")
-    no_retry = retry.Retry(pytest.importorskip("redis.backoff").NoBackoff(), 0)
-    options = {"socket_timeout": 0.2, "socket_connect_timeout": 0.2, "retry": no_retry}
-    return {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": f"redis://{address}",
-        "OPTIONS": options,
-    }
-
-
-def _silent_memcached(address: str) -> dict[str, Any]:
-    pytest.importorskip("pymemcache")
-    return {
-        "BACKEND": "django.core.cache.backends.memcached.PyMemcacheCache",
-        "LOCATION": address,
-        "OPTIONS": {"timeout": 0.2, "connect_timeout": 0.2},
-    }
-
-
-@pytest.mark.parametrize("config_for", [_silent_redis, _silent_memcached])
-def test_a_server_that_never_answers_costs_one_time_out(
-    settings: Any, caplog: pytest.LogCaptureFixture, config_for: Callable[[str], dict[str, Any]]
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        settings.CACHES = {"default": config_for(f"127.0.0.1:{server.getsockname()[1]}")}
-        began = time.monotonic()
-
-        for _ in range(20):
-            assert ask_everything(get_cache()) == [None, 0.0, None]
-
-        assert time.monotonic() - began < 2
-        disconnect()
-    assert len(caplog.records) == 1
-
-
-@pytest.mark.parametrize("kind", ["memcached"])
-def test_a_value_that_memcached_refuses_is_a_miss_and_spoils_no_other(
-    documents: DocumentCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = put(documents, b"other", "other")
-    monkeypatch.setattr(module, "PART", 2_000_000)
-
-    kept = put(documents, data_of(1_900_000))
-
-    assert documents.find(NAME, "products") == (None, 0.0)
-    assert documents.read(NAME, kept) is None
-    assert documents.read("other", other) == b"other"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_table_that_is_missing_breaks_nothing(settings: Any) -> None:
-    settings.CACHES = {
-        "default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "no_such_table"}
-    }
-
-    assert ask_everything(get_cache()) == [None, 0.0, None]
-
-
-# Caches that keep nothing.
-
-
-def test_with_a_cache_that_keeps_nothing_everyone_renders(settings: Any, caplog: pytest.LogCaptureFixture) -> None:
-    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
-    cache = get_cache()
-
-    kept = put(cache, b"data")
-
-    assert cache.find(NAME, "products") == (None, 0.0)
-    assert cache.read(NAME, kept) is None
-    assert cache.claim(NAME) is not None
-    assert cache.claim(NAME) is not None
-    assert not caplog.records
-
-
-def test_nobody_waits_for_a_claim_that_a_cache_hiding_its_errors_refuses(settings: Any) -> None:
-    pytest.importorskip("pymemcache")
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-    settings.CACHES = {
-        "default": {
-            "BACKEND": "django.core.cache.backends.memcached.PyMemcacheCache",
-            "LOCATION": address,
-            "OPTIONS": {"ignore_exc": True},
-        }
-    }
-    assert caches["default"].add("anything", "value") is False
-
-    assert ask_everything(get_cache()) == [None, 0.0, None]
-    assert get_cache().claim(NAME) is not None
-    disconnect()
-
-
-def test_a_cache_that_is_full_keeps_some_documents_whole(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PART", 10)
-    settings.CACHES = {
-        "default": {
-            "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
-            "LOCATION": uuid4().hex,
-            "OPTIONS": {"MAX_ENTRIES": 20},
-        }
-    }
-    names = [f"{NAME}{number}" for number in range(30)]
-
-    for name in names:
-        put(get_cache(), name.encode(), name)
-
-    read = {}
-    for name in names:
-        kept, _ = get_cache().find(name, "products")
-        read[name] = kept and get_cache().read(name, kept)
-    assert {None} < set(read.values()) <= {None, *(name.encode() for name in names)}
-    assert all(data in (None, name.encode()) for name, data in read.items())
-
-
-# One that renders.
-
-
-@each_cache
-def test_a_claim_is_for_one_until_it_is_released(documents: DocumentCache) -> None:
-    token = documents.claim(NAME)
-    assert token
-    assert documents.claim(NAME) is None
-    assert documents.claim("another") is not None
-
-    documents.release(NAME, token)
-
-    assert documents.claim(NAME) not in (None, token)
-
-
-@each_cache
-def test_who_holds_no_claim_releases_none(documents: DocumentCache) -> None:
-    documents.release(NAME, "0" * 16)
-    documents.claim(NAME)
-
-    documents.release(NAME, "0" * 16)
-
-    assert documents.claim(NAME) is None
-
-
-def _until_claimed(caches_now: Sequence[DocumentCache]) -> None:
-    deadline = time.monotonic() + 5
-    for cache in caches_now:
-        while cache.claim(NAME) is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-
-
-def test_a_claim_runs_out_and_its_holder_then_releases_nothing(
-    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "CLAIM", 1)
-    settings.CACHES = configs = {kind: config_of(kind, tmp_path) for kind in ("locmem", "file", "redis", "memcached")}
-    tokens = {kind: DocumentCache(kind).claim(NAME) for kind in configs}
-    assert [DocumentCache(kind).claim(NAME) for kind in configs] == [None] * 4
-    monkeypatch.setattr(module, "CLAIM", 60)
-
-    _until_claimed([DocumentCache(kind) for kind in configs])
-
-    for kind, token in tokens.items():
-        assert token
-        DocumentCache(kind).release(NAME, token)
-        assert DocumentCache(kind).claim(NAME) is None
-    disconnect()
-    clean_redis(configs["redis"])
-
-
-def test_of_two_that_a_cache_lets_claim_the_last_one_renders(fake: Fake) -> None:
-    def add_and_be_overwritten(key: str, value: Any, timeout: float) -> bool:
-        fake.values[key] = "of the last one"
-        return True
-
-    fake.add = add_and_be_overwritten  # type: ignore[method-assign]
-
-    assert DocumentCache("default").claim(NAME) is None
-
-
-@pytest.mark.parametrize("kind", [in_a_database])
-def test_a_claim_in_a_database_runs_out(documents: DocumentCache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CLAIM", 1)
-    assert documents.claim(NAME)
-
-    _until_claimed([documents])
-
-
-@pytest.mark.parametrize("kind", ["locmem", "redis", "memcached", "file"])
-def test_of_threads_that_ask_at_once_one_gets_the_claim(documents: DocumentCache, config: dict[str, Any]) -> None:
-    barrier = threading.Barrier(4)
-
-    def claim() -> list[bool]:
-        got = []
-        for number in range(ROUNDS):
-            barrier.wait(10)
-            got.append(documents.claim(f"{NAME}{number}") is not None)
-        disconnect()
-        return got
-
-    with ThreadPoolExecutor(4) as pool:
-        rounds = list(zip(*[done.result() for done in [pool.submit(claim) for _ in range(4)]], strict=True))
-
-    _assert_one_each(rounds, config)
-
-
-def _assert_one_each(rounds: Sequence[Sequence[bool]], config: Mapping[str, Any]) -> None:
-    winners = [sum(one) for one in rounds]
-    assert len(winners) == ROUNDS
-    if config["BACKEND"].endswith("FileBasedCache"):
-        # It looks first and writes then: a page may be rendered twice, but not by nobody.
-        assert min(winners) >= 1
-    else:
-        assert winners == [1] * ROUNDS
-
-
-# Several processes.
-
-
-@pytest.fixture(scope="module")
-def processes() -> Iterator[ProcessPoolExecutor]:
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(PROCESSES)
-    with ProcessPoolExecutor(PROCESSES, mp_context=context, initializer=start, initargs=(barrier,)) as pool:
-        yield pool
-
-
-def _in_all(
-    pool: ProcessPoolExecutor, kind: str, folder: Path, task: Callable[..., Any], args: Sequence[tuple[Any, ...]]
-) -> tuple[dict[str, Any], list[Any]]:
-    """Return a cache's config, and what each process gives that uses it."""
-    config, database = config_of(kind, folder), None
-    if kind == "database":
-        database = dict(connection.settings_dict)
-        if connection.vendor == "sqlite":
-            database["NAME"] = str(folder / "shared.sqlite3")
-        pool.submit(in_process, call_command, config, database, "createcachetable", "--verbosity=0").result(60)
-    try:
-        started = [pool.submit(in_process, task, config, database, *one) for one in args]
-        return config, [done.result(60) for done in started]
-    finally:
-        clean_redis(config)
-        if kind == "database" and connection.vendor != "sqlite":
-            drop_table()
-
-
-each_shared_cache = pytest.mark.parametrize("kind", ["file", "redis", "memcached", in_a_database])
-
-
-@each_shared_cache
-def test_of_processes_that_ask_at_once_one_gets_the_claim(
-    kind: str, processes: ProcessPoolExecutor, tmp_path: Path
-) -> None:
-    config, got = _in_all(processes, kind, tmp_path, claims, [()] * PROCESSES)
-
-    _assert_one_each(list(zip(*got, strict=True)), config)
-
-
-@each_shared_cache
-def test_processes_that_replace_a_document_never_read_other_bytes(
-    kind: str, processes: ProcessPoolExecutor, tmp_path: Path
-) -> None:
-    _config, found = _in_all(processes, kind, tmp_path, writes_and_reads, [(seed,) for seed in range(PROCESSES)])
-
-    assert found == [LAST] * PROCESSES
-
-
 # Looking again.
 
 
@@ -974,10 +413,10 @@ def test_who_finds_a_document_hears_when_its_section_changed(documents: Document
     assert documents.find(NAME, "places") == (kept, 0.0)
 
 
-def test_a_section_has_changed_until_the_second_is_over(fake: Fake, clock: Clock) -> None:
+def test_a_section_has_changed_until_the_second_is_over(fake: Fake, cache_clock: Clock) -> None:
     DocumentCache("default").look_again(["products"])
 
-    assert clock.now == 1_700_000_000.25
+    assert cache_clock.now == 1_700_000_000.25
     assert DocumentCache("default").find(NAME, "products") == (None, 1_700_000_001.0)
 
 
@@ -994,7 +433,7 @@ def test_a_cache_in_a_database_is_not_asked_when_rows_are_saved(
 @pytest.mark.parametrize(
     "value", ["soon", None, True, 1, b"", math.nan, math.inf, -math.inf, -1.0, 1e300, 1_700_000_000.0 + 3600], ids=repr
 )
-def test_a_moment_that_cannot_be_is_none(fake: Fake, clock: Clock, value: Any) -> None:
+def test_a_moment_that_cannot_be_is_none(fake: Fake, cache_clock: Clock, value: Any) -> None:
     DocumentCache("default").look_again(["products"])
     fake.values[fake.given[-1][0]] = value
 

@@ -14,10 +14,6 @@ Progress = Callable[[str, int, int], None]
 IfLocked = Literal["fail", "wait", "skip"]
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOptions:
     """The options of one build."""
@@ -43,7 +39,7 @@ class BuildOptions:
     """Whether to wait for another build of a site; the two others name it in the result."""
     started_by: str = ""
     """Who or what started the build, for the history."""
-    is_stopped: Callable[[], bool] = _never
+    is_stopped: Callable[[], bool] | None = None
     """Called between pages; the build ends once it returns True."""
 
     def __post_init__(self) -> None:

@@ -189,7 +189,7 @@ class SiteBuild:
 
     def _pause(self) -> None:
         """Between two pages: raise Stopped where the build is to end, and renew the lease."""
-        if self.options.is_stopped():
+        if self.options.is_stopped and self.options.is_stopped():
             raise Stopped("The build was asked to stop; what it has published is whole.")
         self._lease.keep()
 
@@ -211,7 +211,7 @@ class SiteBuild:
 
 
 def _wait(options: BuildOptions, notice: str) -> None:
-    if options.is_stopped():
+    if options.is_stopped and options.is_stopped():
         raise Stopped("The build was asked to stop while it waited for another one.")
     if options.progress:
         options.progress(notice, 0, 0)

@@ -1,4 +1,4 @@
-"""Turn the raw hook values of a chunk of rows into entries: shared by the row path and the object path."""
+"""Turn the hook values of a chunk of rows into entries, for the row path and the object path."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from sitemaps_plus.protocol.reports import Silence
 from sitemaps_plus.values.extensions import elements, links_of, usable
 
 CHUNK = 2000
-"""URLs made at a time: as fast as a cursor of the server, and bounded in memory."""
+"""URLs made at a time: as fast as a server-side cursor, and with bounded memory."""
 
 _CLUSTERS = 500
-# Rules that an address on another host breaks.
+# Error codes of a URL on another host.
 _OTHER_HOST = ("E-URL-HOST", "E-URL-PORT")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row, as the hooks see it."""
+    """One row as the hooks get it."""
 
     key: object
     values: Sequence[Any]
@@ -54,7 +54,7 @@ class Renderer:
     """Turn rows of one section into groups of entries."""
 
     def __init__(self, section: Section, cleaner: Cleaner, fetch: Fetch, *, keeps_given: bool = False) -> None:
-        """Prepare; `keeps_given` has entries carry what a template of the project may want beside their text."""
+        """Prepare; with `keeps_given` entries have also the values that a template of the project may use."""
         self.section = section
         self.cleaner = cleaner
         self.fetch = fetch
@@ -85,7 +85,7 @@ class Renderer:
         return self._plain(rows)
 
     def pair_groups(self, rows: Sequence[Row], languages: Sequence[str]) -> Iterator[Group]:
-        """Yield one group for each (row, language) pair; the pairs of a row stand together."""
+        """Yield one group for each (row, language) pair; the pairs of a row follow each other."""
         finish, founds = self._finisher(), self._founds_of_pairs(self.loaded(rows), languages)
         last: Addresses | None = None
         base: Entry = Entry("")
@@ -101,8 +101,8 @@ class Renderer:
     def _founds_of_pairs(
         self, rows: Sequence[Row], languages: Sequence[str]
     ) -> Iterator[tuple[Row, Addresses, Sequence[str]]]:
-        """Yield the row of each pair, with its addresses and the languages that they are in."""
-        # Neighbours with the same object are one row.
+        """Yield the row of each pair, with its URLs and their languages."""
+        # Adjacent pairs with the same object are one row.
         starts = [at for at, row in enumerate(rows) if not at or row.item is not rows[at - 1].item]
         spans = list(zip(starts, [*starts[1:], len(rows)], strict=True))
         firsts = [rows[start] for start, _ in spans]
@@ -116,10 +116,10 @@ class Renderer:
                 yield row, found, linked
 
     def members(self, clusters: Iterable[Any]) -> Iterator[Member]:
-        """Yield the rows of `clusters` that have an address, in the order of the key."""
+        """Yield the rows of `clusters` that have a URL, in the order of the key."""
         cluster, row, language = (self._position[alias] for alias in self.section.hooks.siblings)
         column = self.section.hooks.hreflang.columns[self.section.hooks.siblings[0]].expression.name
-        # Each row reports for itself, on its own page.
+        # Silence: each row is reported on its own page.
         silent = Renderer(self.section, replace(self.cleaner, report=Silence(self.section.label)), self.fetch)
         given = list(clusters)
         for start in range(0, len(given), _CLUSTERS):
@@ -128,7 +128,7 @@ class Renderer:
                 yield Member(found.values[cluster], found.values[row], found.values[language], loc, x_default)
 
     def _addresses(self, wanted: QuerySet[Any]) -> Iterator[tuple[Row, str, Any]]:
-        """Yield rows of one language each, with their address and what they give for ``x-default``."""
+        """Yield rows that have one language each, with their URL and their ``x-default``."""
         rows = self.loaded(list(self.fetch(wanted)), but=self._position[self.section.hooks.siblings[0]])
         x_default = self.getter("x_default")
         for row, found in zip(rows, self._found(rows, [self._languages(row) for row in rows]), strict=True):
@@ -136,7 +136,7 @@ class Renderer:
                 yield row, loc, self._value(row, "x_default", x_default)
 
     def loaded(self, rows: Sequence[Row], but: int | None = None) -> Sequence[Row]:
-        """Return rows with what belongs to them in other tables, which is asked for once for all of them."""
+        """Return rows with their related rows, which are loaded once for all of them."""
         loaders = {index: load for index, load in self._loads.items() if index != but}
         if not loaders or not rows:
             return rows
@@ -147,18 +147,18 @@ class Renderer:
         return [Row(row.key, one, row.item) for row, one in zip(rows, values, strict=True)]
 
     def getter(self, name: str) -> Getter:
-        """Return the function that gives a hook's value for one row, in the language now active."""
+        """Return the function that returns the value of a hook for one row, in the language now active."""
         hook: Hook = getattr(self.section.hooks, name)
         getter = hook.getter(self._position)
         files = [self._position[alias] for alias in hook.columns if alias in self._storages]
         return self._with_urls(getter, files) if files else getter
 
     def has_files(self, hook: Hook) -> bool:
-        """Return whether a hook has columns that are files, in whose place hooks see URLs."""
+        """Return whether a hook has file columns, which it gets as URLs."""
         return any(alias in self._storages for alias in hook.columns)
 
     def _with_urls(self, getter: Getter, files: Sequence[int]) -> Getter:
-        """Return a getter that sees the URL of a file in place of its name."""
+        """Return a getter that gets the URL of a file in place of its name."""
         storages = {self._position[alias]: storage for alias, storage in self._storages.items()}
 
         def get(values: Values, item: Any) -> Any:
@@ -206,7 +206,7 @@ class Renderer:
         return entries
 
     def media_adder(self) -> Callable[[Row, Entry, str | None], Entry]:
-        """Return the function that adds images, videos, news and given links, in the language now active."""
+        """Return the function that adds images, videos, news and the links of a hook, in the language now active."""
         getters = [(hook.name, self.getter(hook.name)) for hook in self.section.hooks.media]
         deprecated = self.section.emit_deprecated
         if not getters and not self._keeps_given:
@@ -243,17 +243,17 @@ class Renderer:
             return ()
 
     def _own_language(self, row: Row) -> Sequence[str]:
-        """Return the language of a row that has only one; none where the site does not have it."""
+        """Return the language of a row that has only one, or nothing if it is not in ``LANGUAGES``."""
         given = row.values[self._position[self.section.hooks.siblings[2]]]
         language = own_language(given)
         if given and not known_languages([language]):
-            said = f"The row is in {shown(given)}, which is not among LANGUAGES: add it, or leave such rows out."
+            said = f"The row is in {shown(given)}, which is not in LANGUAGES. Add the language, or exclude such rows."
             self.cleaner.report.leave_out(row.key, "hreflang", InvalidEntry("E-LANGUAGE", said))
             return ()
         return (language,)
 
     def _found(self, rows: Sequence[Row], wanted: Sequence[Sequence[str]]) -> list[Addresses]:
-        """Return the address of each row in each of its languages, asking for one language after the other."""
+        """Return the URL of each row in each of its languages, one language after the other."""
         results = [Addresses(dict.fromkeys(languages, "")) for languages in wanted]
         for language in dict.fromkeys(code for languages in wanted for code in languages):
             with translation.override(language):
@@ -277,10 +277,10 @@ class Renderer:
                 found.elsewhere[language] = value
 
     def _report(self, row: Row, found: Addresses) -> None:
-        """Count a row without any address as left out, and each language that is missing from others as dropped."""
+        """Report a row without a URL as left out, and each missing language of another row as dropped."""
         silent = [code for code, error in found.errors.items() if isinstance(error, NotTranslated)]
         if not found.locs and silent and found.elsewhere:
-            # Another sitemap lists it: here it has no translation.
+            # It has no translation for this site; the sitemap of the other host lists it.
             return
         for code, error in found.errors.items():
             if not found.locs:
@@ -335,15 +335,15 @@ class Renderer:
 
 
 def _linked(entry: Entry, links: Sequence[Link]) -> Entry:
-    """Return the entry with `links` if they name it: where a language has no code, none links to it, nor it to them."""
+    """Add `links` only if they include this entry: hreflang links must be mutual."""
     return entry._replace(links=links) if any(link.href == entry.loc for link in links) else entry
 
 
 def url_info_group(info: dict[str, Any], key: object, cleaner: Cleaner, *, keeps_given: bool = False) -> Group | None:
-    """Return the entry of a dict from a class's own ``get_urls()``, or None where its location is unusable."""
+    """Return the entry of a dict of ``get_urls()``, or None if its location is invalid."""
     try:
         loc = cleaner.loc(key, info.get("location"))
-    except Exception as error:  # a value of any type may come from a class's own method
+    except Exception as error:  # a method of the project may return a value of any type
         cleaner.report.leave_out(key, "location", error)
         return None
     if keeps_given:
@@ -368,7 +368,7 @@ def url_info_group(info: dict[str, Any], key: object, cleaner: Cleaner, *, keeps
 
 
 def url_info_links(info: Mapping[str, Any], key: object, cleaner: Cleaner) -> list[Link]:
-    """Return the links to other languages that a dict of Django's ``get_urls()`` holds."""
+    """Return the links to other languages in a dict of Django's ``get_urls()``."""
     given = info.get("alternates") or ()
     return cleaner.links(key, ((alternate.get("lang_code"), alternate.get("location")) for alternate in given))
 

@@ -124,10 +124,10 @@ class Renderer:
         given = list(clusters)
         for start in range(0, len(given), _CLUSTERS):
             wanted = self.section.queryset().filter(**{f"{column}__in": given[start : start + _CLUSTERS]})
-            for found, loc, x_default in silent._addresses(wanted.order_by(*self.section.key.names)):
+            for found, loc, x_default in silent._urls(wanted.order_by(*self.section.key.names)):
                 yield Member(found.values[cluster], found.values[row], found.values[language], loc, x_default)
 
-    def _addresses(self, wanted: QuerySet[Any]) -> Iterator[tuple[Row, str, Any]]:
+    def _urls(self, wanted: QuerySet[Any]) -> Iterator[tuple[Row, str, Any]]:
         """Yield rows that have one language each, with their URL and their ``x-default``."""
         rows = self.loaded(list(self.fetch(wanted)), but=self._position[self.section.hooks.siblings[0]])
         x_default = self.getter("x_default")
@@ -309,7 +309,7 @@ class Renderer:
         return any(depends_on_language(hook.value) for hook in (hooks.lastmod, hooks.changefreq, hooks.priority))
 
     def _finisher(self) -> Callable[[Row, str, Sequence[Link]], Entry]:
-        """Return the function that adds the optional parts to an address."""
+        """Return the function that adds the optional parts of an entry to its URL."""
         hooks = self.section.hooks
         parts = [
             (hook.name, self.getter(hook.name), getattr(self.cleaner, hook.name))

@@ -74,11 +74,11 @@ def index(
     for section, given in sitemaps.items():
         made = _made(given)
         path = reverse(sitemap_url_name, kwargs={"section": section})
-        address = f"{request.scheme if made.protocol is None else made.protocol}://{domain}{path}"
+        url = f"{request.scheme if made.protocol is None else made.protocol}://{domain}{path}"
         lastmod = _latest_lastmod(made)
         newest.append(_moment(lastmod))
-        items.append(SitemapIndexItem(address, lastmod))
-        items += [SitemapIndexItem(f"{address}?p={page}", lastmod) for page in range(2, _paginator(made).num_pages + 1)]
+        items.append(SitemapIndexItem(url, lastmod))
+        items += [SitemapIndexItem(f"{url}?p={page}", lastmod) for page in range(2, _paginator(made).num_pages + 1)]
     return SitemapResponse(
         request,
         template_name,

@@ -35,7 +35,7 @@ from sitemaps_plus.render import object_path, row_path
 logger = logging.getLogger("sitemaps_plus")
 
 _NOT_SHOWN = ("lastmod", "changefreq", "priority", "images", "videos", "news")
-# What reverse() leaves as it is: a page and the sitemap write one address in one way.
+# Characters that reverse() does not quote: a page and the sitemap must write a URL in the same way.
 _SAFE = f"{RFC3986_SUBDELIMS}/~:@"
 
 _models: dict[str, tuple[Any, type[Model] | None]] = {}
@@ -76,7 +76,7 @@ def object_links(item: Any, request: HttpRequest | None = None, *, label: str = 
     return [] if group is None else _links_of(group, request)
 
 
-def page_address(request: HttpRequest, keep: Collection[str] = ()) -> str | None:
+def page_url(request: HttpRequest, keep: Collection[str] = ()) -> str | None:
     """Return the URL of the requested page as a sitemap would list it, with only the query parameters `keep`.
 
     Returns None if no sitemap can list it: it is too long, or has a part "." or "..", which clients remove.
@@ -89,7 +89,7 @@ def page_address(request: HttpRequest, keep: Collection[str] = ()) -> str | None
     return _loc(f"{path}?{query}" if query else path, _cleaner(site))
 
 
-def object_address(item: Any, request: HttpRequest | None = None, *, label: str = "") -> str | None:
+def object_url(item: Any, request: HttpRequest | None = None, *, label: str = "") -> str | None:
     """Return the URL of an object as the sitemap lists it, else that of its ``get_absolute_url()``.
 
     With several languages, the URL of the requested page comes first, then the active language, then ``LANGUAGE_CODE``.
@@ -97,11 +97,11 @@ def object_address(item: Any, request: HttpRequest | None = None, *, label: str 
     site = None if _is_nothing(item) else _site(request)
     if site is None:
         return None
-    group = _listed(item, site, label, for_address=True) if isinstance(item, Model) else None
-    return _own_url(item, site) if group is None else _address_of(group, request)
+    group = _listed(item, site, label, for_url=True) if isinstance(item, Model) else None
+    return _own_url(item, site) if group is None else _url_of(group, request)
 
 
-def sitemap_address(request: HttpRequest | None = None) -> str | None:
+def sitemap_url(request: HttpRequest | None = None) -> str | None:
     """Return the URL of the index, below ``PUBLIC_URL`` or in the URLconf; None if it is in neither."""
     site = _site(request)
     if site is None:
@@ -135,9 +135,9 @@ def _translations(match: ResolverMatch, cleaner: Cleaner) -> Iterator[tuple[str,
     # Not translate_url(): it ignores the script prefix, decodes paths twice and fails for some patterns.
     for language, _ in settings.LANGUAGES:
         with translation.override(language):
-            address = _reversed(match, cleaner)
-        if address is not None:
-            yield language, address
+            url = _reversed(match, cleaner)
+        if url is not None:
+            yield language, url
 
 
 def _reversed(match: ResolverMatch, cleaner: Cleaner) -> str | None:
@@ -158,9 +158,9 @@ def _kept(request: HttpRequest, keep: Collection[str]) -> str:
     return urlencode(pairs, quote_via=quote, safe="/:@", errors="replace")
 
 
-def _loc(address: object, cleaner: Cleaner) -> str | None:
+def _loc(url: object, cleaner: Cleaner) -> str | None:
     try:
-        return cleaner.loc("this page", address)
+        return cleaner.loc("this page", url)
     except InvalidEntry:
         return None
 
@@ -182,17 +182,17 @@ class _OneRow(Page):
         return section.queryset().none() if after else section.queryset().filter(pk=self.key)
 
 
-def _listed(item: Model, site: SiteOrigin, label: str, *, for_address: bool = False) -> Group | None:
+def _listed(item: Model, site: SiteOrigin, label: str, *, for_url: bool = False) -> Group | None:
     """Return the entries of an object, or None if it is not listed.
 
-    With `for_address`, sections that cannot read a single row are skipped, and entries always have links.
+    With `for_url`, sections that cannot read a single row are skipped, and entries always have links.
     """
     with neutral():
-        section = _section_of(item, _candidates(item, site, label, bool(label) or not for_address))
+        section = _section_of(item, _candidates(item, site, label, bool(label) or not for_url))
         if section is None:
             return None
         _reduce(section.sitemap)
-        if for_address:
+        if for_url:
             section.sitemap.alternates = True
         return _read(item, section)
 
@@ -280,14 +280,14 @@ def _not_readable(section: Section) -> InvalidSitemap:
 
 
 def _links_of(group: Group, request: HttpRequest | None) -> list[Link]:
-    address = _address_of(group, request)
-    entry = next((entry for entry in group.entries if entry.loc == address), group.entries[0])
+    url = _url_of(group, request)
+    entry = next((entry for entry in group.entries if entry.loc == url), group.entries[0])
     return [*entry.links, *entry.more_links]
 
 
-def _address_of(group: Group, request: HttpRequest | None) -> str:
+def _url_of(group: Group, request: HttpRequest | None) -> str:
     locs = [entry.loc for entry in group.entries]
-    own = page_address(request) if request is not None and len(locs) > 1 else None
+    own = page_url(request) if request is not None and len(locs) > 1 else None
     if own in locs:
         return own
     hrefs = {link.hreflang: link.href for link in group.entries[0].links}

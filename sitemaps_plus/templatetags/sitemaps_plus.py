@@ -106,16 +106,16 @@ def canonical_link(context: template.Context, item: Any = _PAGE, *, section: str
     _refuse("canonical_link", item, section=section, keep=keep)
     if item is _PAGE:
         names = _names(keep)
-        address = head.page_address(_needed_request(context, "canonical_link"), names)
+        url = head.page_url(_needed_request(context, "canonical_link"), names)
     else:
-        address = head.object_address(item, _request(context), label=section)
-    return _link('<link rel="canonical" href="{}">', address)
+        url = head.object_url(item, _request(context), label=section)
+    return _link('<link rel="canonical" href="{}">', url)
 
 
 @register.simple_tag(takes_context=True)
 def sitemap_link(context: template.Context) -> SafeString:
     """Return the link to the sitemap index."""
-    return _link('<link rel="sitemap" type="application/xml" href="{}">', head.sitemap_address(_request(context)))
+    return _link('<link rel="sitemap" type="application/xml" href="{}">', head.sitemap_url(_request(context)))
 
 
 def _refuse(tag: str, item: Any, *, section: str, **of_page: Any) -> None:
@@ -140,8 +140,8 @@ def _names(keep: Any) -> list[str]:
     return [name.strip() for name in names if name is not None]
 
 
-def _link(form: str, address: str | None) -> SafeString:
-    return mark_safe("") if address is None else format_html(form, address)
+def _link(form: str, url: str | None) -> SafeString:
+    return mark_safe("") if url is None else format_html(form, url)
 
 
 def _request(context: template.Context) -> HttpRequest | None:

@@ -300,7 +300,7 @@ def test_a_path_that_begins_with_two_slashes_keeps_them_encoded(rf: RequestFacto
     request = rf.get("/")
     request.path = "//evil.example/x"
 
-    assert head.page_address(request) == "https://example.com/%2Fevil.example/x"
+    assert head.page_url(request) == "https://example.com/%2Fevil.example/x"
 
 
 @pytest.mark.parametrize("path", ["//evil.example/x", "///", "/\ud800/", "*"])
@@ -373,11 +373,11 @@ def test_an_object_that_no_section_lists_has_the_address_it_gives_itself(caplog:
 
     product, tag = Product(slug="ä b"), Tag(name="x")
 
-    assert head.object_address(product) == "https://example.com/products/%C3%A4%20b/"
-    assert head.object_address(Odd()) is None
+    assert head.object_url(product) == "https://example.com/products/%C3%A4%20b/"
+    assert head.object_url(Odd()) is None
     assert "LookupError: no slug" in caplog.text
     with pytest.raises(SitemapError, match=r"Tag has no get_absolute_url\(\)"):
-        head.object_address(tag)
+        head.object_url(tag)
 
 
 # The sitemap, and where all of it is
@@ -392,7 +392,7 @@ def test_the_link_to_the_sitemap_is_the_index() -> None:
 def test_the_urls_of_a_single_request_do_not_hide_the_sitemap() -> None:
     set_urlconf(Unprefixed)
     try:
-        assert head.sitemap_address() == "https://example.com/sitemap.xml"
+        assert head.sitemap_url() == "https://example.com/sitemap.xml"
     finally:
         set_urlconf(None)
 
@@ -434,7 +434,7 @@ def test_a_template_without_request_says_how_to_give_it_one(tag: str) -> None:
 def test_a_script_prefix_without_a_request_is_the_active_one() -> None:
     set_script_prefix("/shop/")
 
-    assert head.sitemap_address() == "https://example.com/shop/sitemap.xml"
+    assert head.sitemap_url() == "https://example.com/shop/sitemap.xml"
 
 
 def test_a_template_that_does_not_escape_still_gets_escaped_attributes() -> None:

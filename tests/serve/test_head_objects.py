@@ -161,7 +161,7 @@ def test_a_child_of_a_child_is_found_in_the_section_of_its_first_parent() -> Non
     make_products(3)
     box = Box.objects.create(name="x", slug="box")
 
-    assert head.object_address(box) == "https://example.com/box"
+    assert head.object_url(box) == "https://example.com/box"
 
 
 class ByMethod(ModelSitemap):
@@ -225,7 +225,7 @@ def test_codes_and_addresses_are_those_of_the_sitemap_whatever_gives_them(sitema
 
     for product in (first, second):
         found = links(rendered("{% hreflang_links product %}", product=product, request=rf.get("/")))
-        address = head.object_address(product, rf.get("/"))
+        address = head.object_url(product, rf.get("/"))
         assert address in listed
         assert [(link["hreflang"], link["href"]) for link in found] == listed[address]
 
@@ -247,7 +247,7 @@ def test_an_object_costs_one_query(rf: RequestFactory, django_assert_num_queries
 
     assert [link.hreflang for link in found] == ["en", "zh-Hans-US"]
     with django_assert_num_queries(1):
-        assert head.object_address(product, rf.get("/")) == "https://example.com/plain/product-1"
+        assert head.object_url(product, rf.get("/")) == "https://example.com/plain/product-1"
 
 
 def test_of_several_sections_the_one_that_has_the_object_counts(django_assert_num_queries: Any) -> None:
@@ -259,7 +259,7 @@ def test_of_several_sections_the_one_that_has_the_object_counts(django_assert_nu
     head.object_links(products[0])
 
     with django_assert_num_queries(2):
-        assert head.object_address(products[2]) == "https://example.com/3/product-3"
+        assert head.object_url(products[2]) == "https://example.com/3/product-3"
     with django_assert_num_queries(2):
         assert len(head.object_links(SimpleLazyObject(lambda: products[3]))) == 2
     with django_assert_num_queries(1):
@@ -313,7 +313,7 @@ def test_a_child_and_a_composite_key_are_found() -> None:
     cell = Cell.objects.create(row=1, column="a")
 
     assert head.object_links(bundle)[0].href == "https://example.com/bundle"
-    assert head.object_address(cell) == "https://example.com/cell"
+    assert head.object_url(cell) == "https://example.com/cell"
     assert head.object_links(Cell(row=1)) == []
 
 
@@ -366,9 +366,9 @@ def test_a_section_that_cannot_be_asked_for_one_row_says_so(sitemap: Any) -> Non
     with pytest.raises(InvalidSitemap, match=r"'articles' cannot read a single row: .* items\(\) return a QuerySet"):
         head.object_links(article, label="articles")
 
-    assert head.object_address(article) == f"https://example.com/articles/{article.pk}/"
+    assert head.object_url(article) == f"https://example.com/articles/{article.pk}/"
     with pytest.raises(InvalidSitemap, match="'articles' cannot read a single row"):
-        head.object_address(article, label="articles")
+        head.object_url(article, label="articles")
 
 
 def test_a_section_that_cannot_be_asked_is_passed_over_beside_one_that_can() -> None:
@@ -377,7 +377,7 @@ def test_a_section_that_cannot_be_asked_is_passed_over_beside_one_that_can() -> 
     article = Article.objects.create(title="x", published_at="2026-01-01T12:00:00Z")
 
     assert head.object_links(article) == []
-    assert head.object_address(article) == "https://example.com/all/"
+    assert head.object_url(article) == "https://example.com/all/"
     registry.unregister("articles")
     with pytest.raises(InvalidSitemap, match="'news'"):
         head.object_links(article)
@@ -438,11 +438,11 @@ def test_an_object_without_an_address_in_the_language_of_the_page_has_that_of_th
     first, second = make_products(2)
 
     with translation.override("pt-br"):
-        assert head.object_address(first) == head.object_address(first, label="products")
-        assert str(head.object_address(first)).startswith("https://example.com/product-1/")
-        assert str(head.object_address(second)).startswith("https://example.com/product-2/")
+        assert head.object_url(first) == head.object_url(first, label="products")
+        assert str(head.object_url(first)).startswith("https://example.com/product-1/")
+        assert str(head.object_url(second)).startswith("https://example.com/product-2/")
     with translation.override(None):
-        assert head.object_address(first) is not None
+        assert head.object_url(first) is not None
 
 
 @pytest.mark.parametrize("host", ["evil.example:99999", 'x"><script>', "a b", "[::1"])

@@ -37,8 +37,8 @@ def _products_registered(monkeypatch, settings):
 
 
 @pytest.fixture
-def said(monkeypatch):
-    """The labels that were said to have changed, of each time."""
+def marked(monkeypatch):
+    """The labels of each mark."""
     found = []
     monkeypatch.setattr(DocumentCache, "look_again", lambda _cache, labels: found.append(sorted(labels)))
     return found
@@ -108,18 +108,18 @@ def test_new_pages_show_in_the_indexes_as_soon(clock, committed):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_nothing_is_said_before_the_transaction_is_committed(said):
+def test_nothing_is_marked_before_the_transaction_is_committed(marked):
     with transaction.atomic():
         ProductFactory.create()
         with transaction.atomic():
             ProductFactory.create()
-        assert said == []
+        assert marked == []
 
-    assert said == [["", "products"]]
+    assert marked == [["", "products"]]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_nothing_is_said_of_what_is_rolled_back(said):
+def test_nothing_is_marked_after_a_rollback(marked):
     with transaction.atomic():
         ProductFactory.create()
         transaction.set_rollback(True)
@@ -129,11 +129,11 @@ def test_nothing_is_said_of_what_is_rolled_back(said):
             transaction.set_rollback(True)
         TagFactory.create()
 
-    assert said == []
+    assert marked == []
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_project_that_commits_by_hand_saves_as_before(said):
+def test_a_project_that_commits_by_hand_saves_as_before(marked):
     transaction.set_autocommit(False)
     try:
         ProductFactory.create(slug="by-hand")
@@ -145,13 +145,13 @@ def test_a_project_that_commits_by_hand_saves_as_before(said):
 
 
 @pytest.mark.django_db
-def test_a_save_costs_no_query_more(said, committed, django_assert_num_queries):
+def test_a_save_costs_no_query_more(marked, committed, django_assert_num_queries):
     product = ProductFactory.create()
 
     with django_assert_num_queries(1), committed():
         product.save()
 
-    assert len(said) == 1
+    assert len(marked) == 1
 
 
 @pytest.mark.django_db
@@ -166,14 +166,14 @@ def test_a_cache_in_the_database_is_not_asked_at_a_save(settings, committed, dja
 
 
 @pytest.mark.django_db
-def test_many_saves_are_said_once_a_second(clock, said, committed):
+def test_many_saves_are_marked_once_a_second(clock, marked, committed):
     clock.now = clock.now.replace(microsecond=0)
     for _ in range(20):
         with committed():
             ProductFactory.create()
         clock.pass_(milliseconds=100)
 
-    assert said == [["", "products"]] * 2
+    assert marked == [["", "products"]] * 2
 
 
 @pytest.mark.django_db
@@ -194,7 +194,7 @@ def test_what_is_saved_later_in_the_same_second_shows_too(clock, committed):
 
 
 @pytest.mark.django_db
-def test_each_section_of_a_model_is_told_and_each_within_the_same_second(clock, said, committed):
+def test_each_section_of_a_model_is_told_and_each_within_the_same_second(clock, marked, committed):
     class Articles(ModelSitemap):
         queryset = Article.objects.all()
 
@@ -206,20 +206,20 @@ def test_each_section_of_a_model_is_told_and_each_within_the_same_second(clock, 
         ArticleFactory.create()
         ProductFactory.create()
 
-    assert said == [["", "more", "products"], ["", "articles"]]
+    assert marked == [["", "more", "products"], ["", "articles"]]
 
 
 @pytest.mark.django_db
-def test_raw_fixtures_say_nothing(said, committed):
+def test_raw_fixtures_say_nothing(marked, committed):
     text = serializers.serialize("json", [ProductFactory.create()])
-    del said[:]
+    del marked[:]
 
     with committed() as callbacks:
         for row in serializers.deserialize("json", text):
             row.save()
 
     assert callbacks == []
-    assert said == []
+    assert marked == []
 
 
 @pytest.mark.django_db
@@ -259,7 +259,7 @@ def sitemap_of(model):
         (Bundle, ProductProxy),
     ],
 )
-def test_a_proxy_a_child_and_a_parent_of_the_model_count(said, committed, listed, saved):
+def test_a_proxy_a_child_and_a_parent_of_the_model_count(marked, committed, listed, saved):
     registry.unregister("products")
     register("products", sitemap_of(listed))
     row = BundleFactory.create()
@@ -267,21 +267,21 @@ def test_a_proxy_a_child_and_a_parent_of_the_model_count(said, committed, listed
     with committed():
         saved.objects.get(pk=row.pk).save()
 
-    assert said == [["", "products"]]
+    assert marked == [["", "products"]]
 
 
 @pytest.mark.django_db
-def test_instances_with_a_queryset_are_heard_of(said, committed):
+def test_instances_with_a_queryset_are_marked(marked, committed):
     register("contrib", ContribGenericSitemap({"queryset": Article.objects.all()}))
 
     with committed():
         ArticleFactory.create()
 
-    assert said == [["", "contrib"]]
+    assert marked == [["", "contrib"]]
 
 
 @pytest.mark.django_db
-def test_a_section_is_never_asked_for_its_rows_by_a_save(said, committed):
+def test_a_section_is_never_asked_for_its_rows_by_a_save(marked, committed):
     class Asking(Sitemap):
         @property
         def queryset(self):
@@ -295,7 +295,7 @@ def test_a_section_is_never_asked_for_its_rows_by_a_save(said, committed):
     with committed():
         ProductFactory.create()
 
-    assert said == [["", "products"]]
+    assert marked == [["", "products"]]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -320,7 +320,7 @@ def test_a_broken_cache_breaks_no_save(settings, monkeypatch, alias):
 @pytest.mark.django_db(transaction=True)
 def test_whatever_fails_in_saying_so_breaks_no_save(monkeypatch, caplog):
     def fail(*_args):
-        raise RuntimeError("cannot be said")
+        raise RuntimeError("cannot be marked")
 
     monkeypatch.setattr(DocumentCache, "look_again", fail)
 
@@ -328,7 +328,7 @@ def test_whatever_fails_in_saying_so_breaks_no_save(monkeypatch, caplog):
     with transaction.atomic():
         Product.objects.get().save()
 
-    assert "cannot be said" in caplog.text
+    assert "cannot be marked" in caplog.text
 
 
 @pytest.mark.django_db
@@ -341,7 +341,7 @@ def test_what_is_said_while_a_page_is_being_checked_is_not_lost(clock, committed
         ProductFactory.create(slug="b")
     assert shown() == ["/products/a/", "/products/b/"]
 
-    # In the second in which it was said already, and checked.
+    # In the second in which it was marked already, and checked.
     clock.pass_(milliseconds=100)
     with committed():
         ProductFactory.create(slug="c")

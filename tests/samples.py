@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Concat
 from django.db.models.signals import post_init
 from django.utils import timezone
 
-from sitemaps_plus import ModelSitemap, registry
+from sitemaps_plus import ModelSitemap, Sitemap, registry
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin, Scope
@@ -44,6 +45,29 @@ class AllProducts(ModelSitemap):
     """All products on one page, with the URLs of their own and without dates."""
 
     queryset = Product.objects.all()
+
+
+class ListedProducts(Sitemap):
+    """A list of objects: only rendering a page shows whether it changed."""
+
+    def items(self) -> list[Product]:
+        return list(Product.objects.order_by("pk"))
+
+    def location(self, item: Product) -> str:
+        return f"/{item.slug}/"
+
+
+class ProductsByPosition(ContribSitemap):
+    """Rows of a class of contrib with languages, which is paged by position."""
+
+    i18n = True
+    languages = ("en",)
+
+    def items(self) -> QuerySet[Product]:
+        return Product.objects.order_by("pk")
+
+    def location(self, item: Product) -> str:
+        return f"/{item.slug}/"
 
 
 def make_products(count: int, *, first: int = 1, **values: Any) -> list[Product]:

@@ -14,8 +14,8 @@ from django.urls import clear_script_prefix, set_script_prefix
 
 from built import build_and_warm
 from factories import DAY, ProductFactory
-from samples import SITE, Products, paths, product_paths, put_template
-from sitemaps_plus import Sitemap, register, registry
+from samples import SITE, ListedProducts, Products, ProductsByPosition, paths, product_paths, put_template
+from sitemaps_plus import register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageGone, PageNotFound
 from sitemaps_plus.plan.planner import refresh
@@ -276,31 +276,8 @@ def test_a_page_that_was_split_since_is_not_the_file_of_the_whole(clock):
     assert shown() + shown(replace(WANTED, number=2)) == product_paths()
 
 
-class _Listed(Sitemap):
-    """A list: nothing but making a page anew tells whether it changed."""
-
-    def items(self):
-        return list(Product.objects.order_by("pk"))
-
-    def location(self, item):
-        return f"/{item.slug}/"
-
-
-class _InLanguages(ContribSitemap):
-    """Rows paged by position, of which the record of a page knows only the number."""
-
-    i18n = True
-    languages = ("en",)
-
-    def items(self):
-        return Product.objects.order_by("pk")
-
-    def location(self, item):
-        return f"/{item.slug}/"
-
-
 @pytest.mark.django_db
-@pytest.mark.parametrize("kind", [_Listed, _InLanguages])
+@pytest.mark.parametrize("kind", [ListedProducts, ProductsByPosition])
 def test_pages_by_position_are_not_made_of_built_files(kind):
     replace_section(kind)
     ProductFactory.create(slug="a")
@@ -348,7 +325,7 @@ def test_names_tell_documents_apart():
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("kind", [Products, _InLanguages])
+@pytest.mark.parametrize("kind", [Products, ProductsByPosition])
 def test_the_state_is_that_of_before_the_page_was_made(clock, kind):
     # Else a row that changes meanwhile would count as shown.
     replace_section(kind)
@@ -379,7 +356,7 @@ def test_the_state_stays_while_nothing_changes(clock):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("kind", [_Listed, ContribSitemap])
+@pytest.mark.parametrize("kind", [ListedProducts, ContribSitemap])
 def test_what_no_database_can_tell_has_no_state(kind):
     class Fixed(kind):
         def items(self):

@@ -19,8 +19,7 @@ from factories import ArticleFactory, NoteFactory, ProductFactory, SeatFactory
 from samples import products_read
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
 from sitemaps_plus.declare.items import Pairs, latest_lastmod, lazy_items, newest_of_all
-from sitemaps_plus.declare.loading import absolute
-from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
+from sitemaps_plus.errors import InvalidSitemap
 from testapp.models import Article, Product, Seat
 
 CODES = ["en", "de", "fr"]
@@ -168,32 +167,6 @@ def test_the_site_and_protocol_are_as_in_django(rf):
 
 
 # Addresses.
-
-
-@pytest.mark.parametrize(
-    ("location", "expected"),
-    [
-        ("/a/", "https://example.com/a/"),
-        ("", "https://example.com"),
-        ("?page=2", "https://example.com?page=2"),
-        ("https://other.example/a/", "https://other.example/a/"),
-        ("HTTP://other.example/a/", "HTTP://other.example/a/"),
-        ("ftp://other.example/a/", "ftp://other.example/a/"),
-    ],
-)
-def test_an_absolute_location_is_not_doubled(location, expected):
-    assert absolute("https://example.com", location) == expected
-
-
-@pytest.mark.parametrize(
-    ("location", "code"),
-    [(None, "E-URL-EMPTY"), ("a/", "E-URL-RELATIVE"), (".evil/", "E-URL-RELATIVE"), (5, "E-URL-RELATIVE")],
-)
-def test_a_location_that_would_name_another_host_is_an_error(location, code):
-    with pytest.raises(InvalidEntry, match=r"give a path that begins with '/', or an absolute URL") as caught:
-        absolute("https://example.com", location)
-
-    assert caught.value.code == code
 
 
 def test_x_default_is_listed_with_the_languages():

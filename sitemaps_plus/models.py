@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import models
+from django.db import DatabaseError, InterfaceError, connections, models, router
 from django.db.models.functions import Now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -179,3 +179,12 @@ class DatabaseNow(Now):
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """Return the SQL of MariaDB and MySQL, whose ``NOW()`` is in the zone of the connection."""
         return self.as_sql(compiler, connection, template="UTC_TIMESTAMP(6)", **context)
+
+
+def missing_tables(*kinds: type[models.Model]) -> list[str]:
+    """Return the tables of this app that the database lacks; none if the database does not answer."""
+    tables = {model._meta.db_table for model in kinds or (SitemapPage, Build, CrawlerVisit)}
+    try:
+        return sorted(tables.difference(connections[router.db_for_write(SitemapPage)].introspection.table_names()))
+    except (DatabaseError, InterfaceError):
+        return []

@@ -3,7 +3,7 @@
 import gzip
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from django.db.models.signals import post_init
 from django.utils import timezone
 
 from sitemaps_plus import ModelSitemap, Sitemap, registry
+from sitemaps_plus.models import CrawlerVisit
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin, Scope
@@ -175,3 +176,8 @@ def written(urlset: list[dict[str, Any]]) -> bytes:
         groups, prefixes=namespaces_of(["hreflang"]), report=Report("urlset"), tally=Tally(), as_given=True
     )
     return b"".join(pieces)
+
+
+def make_visit(**values: Any) -> CrawlerVisit:
+    known = {"site": 1, "label": "products", "crawler": "Googlebot", "day": date(2024, 10, 4)}
+    return CrawlerVisit.objects.create(**{**known, "last_at": datetime(2026, 1, 1, tzinfo=UTC), **values})

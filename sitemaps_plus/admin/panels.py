@@ -18,9 +18,9 @@ from sitemaps_plus.build.results import BuildProgress
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, PROBLEMS_SHOWN, Problem
-from sitemaps_plus.serve.crawlers import CrawlerSummary
 from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
 from sitemaps_plus.watch.status import Fullest, SectionStatus
+from sitemaps_plus.watch.visits import CrawlerSummary
 
 
 class Bar(NamedTuple):

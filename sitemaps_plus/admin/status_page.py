@@ -23,17 +23,17 @@ from sitemaps_plus.admin.links import VIEWS, AdminUrls, built_file, live_url
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import BuildNotStarted, InvalidCursor, NoOrigin
-from sitemaps_plus.models import Build, SitemapPage
+from sitemaps_plus.models import Build, SitemapPage, missing_tables
 from sitemaps_plus.plan.pages import Page, active, make_plan, stored_plan
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.protocol.names import page_file
-from sitemaps_plus.serve.crawlers import CrawlerSummary, visits_of
 from sitemaps_plus.stores.cache import is_for_one_process
-from sitemaps_plus.watch.alarms import Overview, SiteOverview, missing_tables, overview
+from sitemaps_plus.watch.alarms import Overview, SiteOverview, overview
 from sitemaps_plus.watch.entries import read_entries
 from sitemaps_plus.watch.find import find_url
 from sitemaps_plus.watch.status import SectionStatus, read_running
+from sitemaps_plus.watch.visits import CrawlerSummary, visits_of
 
 if TYPE_CHECKING:
     _Base = admin.ModelAdmin[SitemapPage]

@@ -16,8 +16,7 @@ from sitemaps_plus.declare.items import latest_lastmod, lazy_items, row_of, url_
 from sitemaps_plus.declare.languages import known_languages, languages_in
 from sitemaps_plus.declare.loading import value_of
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.protocol.reports import Report
-from sitemaps_plus.values.base import keep_broken
+from sitemaps_plus.protocol.reports import Report, keep_broken
 from sitemaps_plus.values.extensions import EXTENSIONS
 from sitemaps_plus.values.fields import Declared, Expression
 

@@ -31,8 +31,7 @@ from sitemaps_plus.plan.sites import SiteOrigin, directory
 from sitemaps_plus.protocol.addresses import Origin, Scope
 from sitemaps_plus.protocol.entries import Cleaner
 from sitemaps_plus.protocol.limits import PROFILES, Profile
-from sitemaps_plus.protocol.reports import Report
-from sitemaps_plus.values.base import keep_broken
+from sitemaps_plus.protocol.reports import Report, keep_broken
 from sitemaps_plus.values.extensions import EXTENSIONS, namespaces_of
 from sitemaps_plus.values.fields import Expression
 from sitemaps_plus.values.news import MAX_NEWS
@@ -149,7 +148,8 @@ class Section:
         if self.makes_its_urls:
             # Its own get_urls() may return values of any extension.
             return namespaces_of(EXTENSIONS)
-        return namespaces_of([*(["hreflang"] if has_links else []), *(hook.name for hook in self.hooks.media)])
+        names = [*(["hreflang"] if has_links else []), *(hook.name for hook in self.hooks.media)]
+        return namespaces_of(names) if names else {}
 
     @property
     def emit_deprecated(self) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from sitemaps_plus.errors import InvalidEntry, StrictError
@@ -27,6 +29,8 @@ PROBLEMS_SHOWN = 20
 
 _LONGEST_KEY = 200
 _LONGEST_REASON = 500
+
+_keeps_broken: ContextVar[bool] = ContextVar("sitemaps_plus_keeps_broken", default=False)
 
 
 class Problem(NamedTuple):
@@ -155,3 +159,18 @@ def _one_line(value: object, longest: int) -> str:
     # Rows may contain any text; it must not break a line of the log or fill the memory.
     text = str(value)[:longest]
     return text if text.isprintable() else repr(text)[1:-1]
+
+
+@contextmanager
+def keep_broken() -> Iterator[None]:
+    """Let invalid values be created, with their error: a method that lists several values must not lose the others."""
+    token = _keeps_broken.set(True)
+    try:
+        yield
+    finally:
+        _keeps_broken.reset(token)
+
+
+def keeps_broken() -> bool:
+    """Return whether invalid values are created now, with their error."""
+    return _keeps_broken.get()

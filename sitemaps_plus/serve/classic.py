@@ -29,11 +29,10 @@ from sitemaps_plus.protocol.addresses import Origin, Scope, normalize
 from sitemaps_plus.protocol.dates import as_datetime, format_date
 from sitemaps_plus.protocol.entries import Cleaner, Group
 from sitemaps_plus.protocol.limits import MAX_URLS
-from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.reports import Report, keep_broken
 from sitemaps_plus.protocol.writer import IndexItem, Tally, write_index, write_urlset
 from sitemaps_plus.render.own_template import SitemapIndexItem
 from sitemaps_plus.render.renderer import url_info_group
-from sitemaps_plus.values.base import keep_broken
 from sitemaps_plus.values.extensions import namespaces_in
 
 

@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -16,8 +16,8 @@ from typing import Any
 from django.conf import settings as django_settings
 from django.core.signals import request_finished
 from django.db import connections, router, transaction
-from django.db.models import DateTimeField, F, Max, Q, QuerySet, Sum, Value
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models import DateTimeField, F, QuerySet, Value
+from django.db.models.functions import Greatest
 from django.dispatch import receiver
 from django.http import HttpRequest
 
@@ -70,9 +70,6 @@ BATCH = 50
 
 WAITING = 10_000
 """Most rows that wait in memory while the database refuses writes; further ones are not counted."""
-
-SUMMED = 30
-"""Days that a summary covers."""
 
 # Other spellings, and parts of longer names.
 _SPELLINGS = {
@@ -268,40 +265,3 @@ def _date(days: int) -> date:
 
 def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC if django_settings.USE_TZ else None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CrawlerSummary:
-    """The visits of one crawler to one section."""
-
-    crawler: str
-    """One of ``CRAWLERS``, or ``OTHER``."""
-
-    last_at: datetime
-    """Its last visit within ``VISIT_HISTORY``."""
-
-    count_200: int
-    """Documents that it got in the last 30 days, as for the other counts."""
-
-    count_304: int
-    """Responses "not modified"."""
-
-    count_other: int
-    """Other responses, such as errors."""
-
-
-def visits_of(site_ids: Iterable[int]) -> dict[tuple[int, str], list[CrawlerSummary]]:
-    """Return the visits by site and label, with the latest visitor first; "" is the label of the site's index.
-
-    Takes one query. Visits that a process has not written yet are not included.
-    """
-    is_recent = Q(day__gt=_date(int(time.time() // _DAY)) - timedelta(days=SUMMED))
-    names = ("count_200", "count_304", "count_other")
-    sums = {f"sum_of_{name}": Coalesce(Sum(name, filter=is_recent), 0) for name in names}
-    found: dict[tuple[int, str], list[CrawlerSummary]] = {}
-    rows = CrawlerVisit.objects.filter(site__in=list(site_ids)).values_list("site", "label", "crawler")
-    summed = rows.annotate(last=Max("last_at"), **sums).order_by("-last", "crawler")
-    for site, label, crawler, last_at, *counts in summed:
-        summary = CrawlerSummary(crawler=crawler, last_at=last_at, **dict(zip(names, counts, strict=True)))
-        found.setdefault((site, label), []).append(summary)
-    return found

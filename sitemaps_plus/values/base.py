@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -14,6 +12,7 @@ from itertools import accumulate, islice, pairwise
 from typing import Any, ClassVar, Self, TypeAlias
 
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, shown
+from sitemaps_plus.protocol.reports import keeps_broken
 from sitemaps_plus.values.fields import Rule, gives_list, is_empty, several
 
 # Neither expressions nor lazy text: these need no further look.
@@ -25,19 +24,6 @@ class Path(str):
     """A path from `UrlFor`: it certainly belongs to this site, which a path written by hand may not."""
 
     __slots__ = ()
-
-
-_keeps_broken: ContextVar[bool] = ContextVar("sitemaps_plus_keeps_broken", default=False)
-
-
-@contextmanager
-def keep_broken() -> Iterator[None]:
-    """Let invalid values be created, with their error: a method that lists several values must not lose the others."""
-    token = _keeps_broken.set(True)
-    try:
-        yield
-    finally:
-        _keeps_broken.reset(token)
 
 
 class Value:
@@ -62,7 +48,7 @@ class Value:
         try:
             self._keep()
         except InvalidEntry as error:
-            if not _keeps_broken.get():
+            if not keeps_broken():
                 raise
             object.__setattr__(self, "_broken", error)
 

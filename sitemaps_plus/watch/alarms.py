@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from django.db import DatabaseError, InterfaceError, OperationalError, ProgrammingError, connections, router
-from django.db.models import Model
+from django.db import OperationalError, ProgrammingError
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import NoOrigin
-from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
+from sitemaps_plus.models import Build, missing_tables
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.plan.validators import moment
 from sitemaps_plus.watch.status import SectionStatus, SiteStatus, read_statuses
@@ -89,15 +88,6 @@ class Overview:
             "alarms": [alarm._asdict() for alarm in self.alarms],
             "sites": [site.as_json() for site in self.sites],
         }
-
-
-def missing_tables(*models: type[Model]) -> list[str]:
-    """Return the tables of this app that the database lacks; none if the database does not answer."""
-    tables = {model._meta.db_table for model in models or (SitemapPage, Build, CrawlerVisit)}
-    try:
-        return sorted(tables.difference(connections[router.db_for_write(SitemapPage)].introspection.table_names()))
-    except (DatabaseError, InterfaceError):
-        return []
 
 
 def overview(names: Sequence[str] = ()) -> Overview:

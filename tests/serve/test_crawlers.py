@@ -19,12 +19,12 @@ from django.test.utils import CaptureQueriesContext
 
 from clock import Clock
 from databases import refusing, shared_database
-from samples import Products, make_products
+from samples import Products, make_products, make_visit
 from sitemaps_plus import register, views
 from sitemaps_plus.errors import Unavailable
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.serve import crawlers
-from sitemaps_plus.serve.crawlers import BATCH, CRAWLERS, EVERY, OTHER, Visits, crawler_of, visits_of
+from sitemaps_plus.serve.crawlers import BATCH, CRAWLERS, EVERY, OTHER, Visits, crawler_of
 from testapp.models import Product
 
 GOOGLE = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
@@ -51,11 +51,6 @@ def counted(**wanted: Any) -> list[tuple[str, str, int, int, int]]:
 
 def note(label: str = "products", crawler: str = "Googlebot", status: int = 200, site: int = 1) -> None:
     crawlers.visits.note(site, label, crawler, status)
-
-
-def make_visit(**values: Any) -> CrawlerVisit:
-    known = {"site": 1, "label": "products", "crawler": "Googlebot", "day": crawlers._date(20_000)}
-    return CrawlerVisit.objects.create(**{**known, "last_at": datetime(2026, 1, 1, tzinfo=UTC), **values})
 
 
 # Who it is
@@ -566,43 +561,6 @@ def test_an_asynchronous_server_writes_when_the_answer_is_out(tmp_path: Path, en
 
         assert async_to_sync(ask)() == [200]
         assert counted() == [("products", "Googlebot", 1, 0, 0)]
-
-
-# What the status page asks
-
-
-@pytest.mark.django_db
-def test_a_summary_has_the_last_visit_and_the_counts_of_30_days(
-    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
-) -> None:
-    clock = Clock(monkeypatch)
-    clock.now = datetime(2026, 3, 31, 12, tzinfo=UTC)
-    old, new = datetime(2026, 3, 1, 8, tzinfo=UTC), datetime(2026, 3, 31, 8, tzinfo=UTC)
-    make_visit(day=date(2026, 3, 31), count_200=1, count_304=2, count_other=3, last_at=new)
-    make_visit(day=date(2026, 3, 2), count_200=10, last_at=old)
-    make_visit(day=date(2026, 3, 1), count_200=100, last_at=old)
-    make_visit(day=date(2026, 3, 1), crawler="Bingbot", count_200=5, last_at=old)
-    make_visit(day=date(2026, 3, 31), label="", count_304=1, last_at=new)
-    make_visit(day=date(2026, 3, 31), site=2, count_200=7, last_at=new)
-    make_visit(day=date(2026, 3, 31), site=3, count_200=9, last_at=new)
-
-    with django_assert_num_queries(1):
-        found = visits_of([1, 2])
-
-    shown = {
-        key: [(one.crawler, one.last_at, one.count_200, one.count_304, one.count_other) for one in summaries]
-        for key, summaries in found.items()
-    }
-    assert shown == {
-        (1, "products"): [("Googlebot", new, 11, 2, 3), ("Bingbot", old, 0, 0, 0)],
-        (1, ""): [("Googlebot", new, 0, 1, 0)],
-        (2, "products"): [("Googlebot", new, 7, 0, 0)],
-    }
-
-
-@pytest.mark.django_db
-def test_without_sites_there_is_nothing_to_sum_up() -> None:
-    assert visits_of([]) == {}
 
 
 @pytest.mark.django_db

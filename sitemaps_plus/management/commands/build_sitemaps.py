@@ -22,11 +22,11 @@ from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.management import arguments, reports
 from sitemaps_plus.models import Build as BuildModel
-from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.models import SitemapPage, missing_tables
 from sitemaps_plus.plan.sites import chosen_sites
 from sitemaps_plus.serve.cached import warm
 from sitemaps_plus.stores.cache import is_for_one_process
-from sitemaps_plus.watch.alarms import missing_tables, overview
+from sitemaps_plus.watch.alarms import overview
 
 
 class Command(BaseCommand):

@@ -1,25 +1,47 @@
-"""Read the declaration of a registered Sitemap class: no property is run, no query made."""
+"""Call checks with each registered Sitemap class, and read its declaration: no property is run, no query made."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.contrib import sitemaps as contrib
+from django.core.checks import CheckMessage, Error, Warning, register
 from django.db.models import Model, QuerySet
 
-from sitemaps_plus.declare.hooks import class_of
+from sitemaps_plus.declare.hooks import class_of, name_of
 from sitemaps_plus.declare.languages import languages_in
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.declare.sitemaps import ModelSitemap, Sitemap
 from sitemaps_plus.values.fields import Declared, Expression
 
+Found = Iterator[tuple[str, str, str]]
+"""The id of each message about a class, such as ``E007``, its text after the name of the class, and its hint."""
 
-def sitemaps() -> Iterator[Any]:
-    """Yield the registered classes and instances."""
-    return (registry[label] for label in registry)
+Check = Callable[[Any], Found]
+
+
+def check_each(*tags: str) -> Callable[[Check], Check]:
+    """Register a check that is called with each registered class or instance."""
+
+    def add(check: Check) -> Check:
+        register(partial(_messages, check), *tags)
+        return check
+
+    return add
+
+
+def _messages(check: Check, **_kwargs: Any) -> list[CheckMessage]:
+    sitemaps = (registry[label] for label in registry)
+    return [_message(sitemap, *found) for sitemap in sitemaps for found in check(sitemap)]
+
+
+def _message(sitemap: Any, id: str, text: str, hint: str) -> CheckMessage:
+    level = Error if id.startswith("E") else Warning
+    return level(f"{name_of(sitemap)}{text}", hint=hint, obj=class_of(sitemap), id=f"sitemaps_plus.{id}")
 
 
 def declared(sitemap: Any, name: str, default: Any = None) -> Any:

@@ -8,12 +8,12 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import Tags
 from django.db.models import F, Field, Model, QuerySet
 from django.utils import timezone
 
-from sitemaps_plus.checks.classes import declared, languages_of_rows, model_of, sitemaps, values_of
-from sitemaps_plus.declare.hooks import class_of, name_of
+from sitemaps_plus.checks.classes import Found, check_each, declared, languages_of_rows, model_of, values_of
+from sitemaps_plus.declare.hooks import class_of
 from sitemaps_plus.declare.related import Related
 from sitemaps_plus.declare.sitemaps import NewsSitemap
 from sitemaps_plus.declare.url_for import UrlFor
@@ -27,101 +27,59 @@ from sitemaps_plus.values.extensions import EXTENSIONS
 STARTED = datetime.now(UTC)
 """About the time when the process started, when class bodies run."""
 
-Found = Iterator[CheckMessage]
 
-
-@register()
-def check_limits(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E007: limit and fill have values that the protocol allows."""
-    return [message for sitemap in sitemaps() for message in (*_check_limit(sitemap), *_check_fill(sitemap))]
-
-
-def _check_limit(sitemap: Any) -> Found:
+@check_each()
+def check_limit(sitemap: Any) -> Found:
+    """sitemaps_plus.E007: limit is a number of URLs that the protocol allows, and that the URLs of one row need."""
     limit = declared(sitemap, "limit", MAX_URLS)
     if type(limit) is not int or not 1 <= limit <= MAX_URLS:
-        yield Error(
-            f"{name_of(sitemap)}.limit is {limit!r}.",
-            hint=f"Use a number from 1 to {MAX_URLS:,}, the most URLs that a sitemap may have.",
-            obj=class_of(sitemap),
-            id="sitemaps_plus.E007",
-        )
+        hint = f"Use a number from 1 to {MAX_URLS:,}, the most URLs that a sitemap may have."
+        yield "E007", f".limit is {limit!r}.", hint
     elif limit < (count := len(languages_of_rows(sitemap))):
-        yield Error(
-            f"{name_of(sitemap)}.limit is {limit}, but each row has {count} URLs, one per language.",
-            hint=f"Set limit to {count} or more, or use fewer languages.",
-            obj=class_of(sitemap),
-            id="sitemaps_plus.E007",
-        )
+        text = f".limit is {limit}, but each row has {count} URLs, one per language."
+        yield "E007", text, f"Set limit to {count} or more, or use fewer languages."
 
 
-def _check_fill(sitemap: Any) -> Found:
+@check_each()
+def check_fill(sitemap: Any) -> Found:
+    """sitemaps_plus.E007: fill is a share of a page."""
     fill = declared(sitemap, "fill", 1.0)
     if isinstance(fill, bool) or not isinstance(fill, int | float) or not 0 < fill <= 1:
-        yield Error(
-            f"{name_of(sitemap)}.fill is {fill!r}.",
-            hint="Use a number above 0 and up to 1.0; 0.9 is right for most sections.",
-            obj=class_of(sitemap),
-            id="sitemaps_plus.E007",
-        )
+        yield "E007", f".fill is {fill!r}.", "Use a number above 0 and up to 1.0; 0.9 is right for most sections."
 
 
-@register()
-def check_keys(**_kwargs: Any) -> list[CheckMessage]:
+@check_each()
+def check_key(sitemap: Any) -> Found:
     """sitemaps_plus.E008 and W009: a key is unique, never null, and has an index."""
-    return [message for sitemap in sitemaps() for message in _check_key(sitemap)]
-
-
-def _check_key(sitemap: Any) -> Found:
     model, names = model_of(sitemap), declared(sitemap, "key", "pk")
     if model is None or names == "pk" or issubclass(class_of(sitemap), NewsSitemap):
         return
     try:
         fields = Key.of(model, names).fields
     except (InvalidSitemap, TypeError) as error:
-        yield _key_error(sitemap, f": {error}", f"Name a column of {model.__name__}, or leave key out.")
+        yield "E008", f": {error}", f"Name a column of {model.__name__}, or leave key out."
         return
     nullable = next((field.name for field in fields if field.null), None)
     if nullable:
-        yield _key_error(
-            sitemap,
-            f".key: {nullable} may be null, and such rows would be on no page.",
-            "Choose a column that is never null, or leave key out for the primary key.",
-        )
+        text = f".key: {nullable} may be null, and such rows would be on no page."
+        yield "E008", text, "Choose a column that is never null, or leave key out for the primary key."
     if not _is_unique(model, fields):
-        yield _key_error(
-            sitemap,
-            f".key: {names!r} is not unique, so pages cannot be divided by it.",
-            f"Add a UniqueConstraint to {model.__name__}, or leave key out for the primary key.",
-        )
+        text = f".key: {names!r} is not unique, so pages cannot be divided by it."
+        yield "E008", text, f"Add a UniqueConstraint to {model.__name__}, or leave key out for the primary key."
     elif not _has_index(model, fields[0]):
-        yield Warning(
-            f"{name_of(sitemap)}.key: no index begins with {fields[0].name}, so every page reads the whole table.",
-            hint=f"Add models.Index(fields={[field.name for field in fields]}) to {model.__name__}, or reorder key.",
-            obj=class_of(sitemap),
-            id="sitemaps_plus.W009",
-        )
+        text = f".key: no index begins with {fields[0].name}, so every page reads the whole table."
+        index = f"models.Index(fields={[field.name for field in fields]})"
+        yield "W009", text, f"Add {index} to {model.__name__}, or reorder key."
 
 
-def _key_error(sitemap: Any, text: str, hint: str) -> Error:
-    return Error(f"{name_of(sitemap)}{text}", hint=hint, obj=class_of(sitemap), id="sitemaps_plus.E008")
-
-
-@register()
-def check_changed_has_index(**_kwargs: Any) -> list[CheckMessage]:
+@check_each()
+def check_changed_has_index(sitemap: Any) -> Found:
     """sitemaps_plus.W010: the column that rows are sorted or filtered by has an index."""
-    return [message for sitemap in sitemaps() for message in _check_changed(sitemap)]
-
-
-def _check_changed(sitemap: Any) -> Found:
     model, name = model_of(sitemap), _changed_column(sitemap)
     field = next((field for field in model._meta.concrete_fields if field.name == name), None) if model else None
     if model and field and not _has_index(model, field):
-        yield Warning(
-            f"{name_of(sitemap)} finds its newest rows by {model.__name__}.{name}, which has no index.",
-            hint=f"Add db_index=True to the field, or models.Index(fields=[{name!r}]) to {model.__name__}.",
-            obj=class_of(sitemap),
-            id="sitemaps_plus.W010",
-        )
+        hint = f"Add db_index=True to the field, or models.Index(fields=[{name!r}]) to {model.__name__}."
+        yield "W010", f" finds its newest rows by {model.__name__}.{name}, which has no index.", hint
 
 
 def _changed_column(sitemap: Any) -> str | None:
@@ -132,57 +90,33 @@ def _changed_column(sitemap: Any) -> str | None:
     return str(getattr(first, "name", "")) if isinstance(first, F) else None
 
 
-@register()
-def check_dates(**_kwargs: Any) -> list[CheckMessage]:
+@check_each()
+def check_date(sitemap: Any) -> Found:
     """sitemaps_plus.E012: lastmod is not a text that is no date, such as the name of a column."""
-    return [
-        Error(
-            f"{name_of(sitemap)}.lastmod is the text {value!r}, which is not a date, and the same for every row.",
-            hint=f"For the column of that name write lastmod = F({value!r}).",
-            obj=class_of(sitemap),
-            id="sitemaps_plus.E012",
-        )
-        for sitemap in sitemaps()
-        if isinstance(value := declared(sitemap, "lastmod"), str) and not _is_date(value)
-    ]
+    value = declared(sitemap, "lastmod")
+    if isinstance(value, str) and not _is_date(value):
+        text = f".lastmod is the text {value!r}, which is not a date, and the same for every row."
+        yield "E012", text, f"For the column of that name write lastmod = F({value!r})."
 
 
-@register()
-def check_querysets(**_kwargs: Any) -> list[CheckMessage]:
+@check_each()
+def check_queryset(sitemap: Any) -> Found:
     """sitemaps_plus.W013: a class-level queryset does not compare with the time when the process started."""
-    return [
-        Warning(
-            f"{name_of(sitemap)}.queryset compares with {moment.isoformat()}, the time "
-            "when the process started, and it will not change until the process ends.",
-            hint="Filter in get_queryset() instead, or compare with django.db.models.functions.Now().",
-            obj=class_of(sitemap),
-            id="sitemaps_plus.W013",
-        )
-        for sitemap in sitemaps()
-        if isinstance(queryset := declared(sitemap, "queryset"), QuerySet)
-        for moment in _moments(queryset.query.where)
-        if _is_from_start(moment)
-    ]
+    queryset = declared(sitemap, "queryset")
+    for moment in _moments(queryset.query.where) if isinstance(queryset, QuerySet) else ():
+        if _is_from_start(moment):
+            since = f"{moment.isoformat()}, the time when the process started"
+            text = f".queryset compares with {since}, and it will not change until the process ends."
+            yield "W013", text, "Filter in get_queryset() instead, or compare with django.db.models.functions.Now()."
 
 
-@register(Tags.urls)
-def check_url_names(**_kwargs: Any) -> list[CheckMessage]:
+@check_each(Tags.urls)
+def check_url_names(sitemap: Any) -> Found:
     """sitemaps_plus.E014: the URL patterns that UrlFor names exist."""
-    if not getattr(settings, "ROOT_URLCONF", None):
-        return []
-    return [
-        Error(
-            f"{name_of(sitemap)}.{hook}: {problem}",
-            hint="Correct the name or the keyword arguments of UrlFor.",
-            obj=class_of(sitemap),
-            id="sitemaps_plus.E014",
-        )
-        for sitemap in sitemaps()
-        for hook in ("location", *EXTENSIONS)
-        for value in values_of(sitemap, hook)
-        for url_for in _url_fors(value)
-        for problem in url_for.check()
-    ]
+    for hook in ("location", *EXTENSIONS) if getattr(settings, "ROOT_URLCONF", None) else ():
+        for value in values_of(sitemap, hook):
+            for problem in (problem for url_for in _url_fors(value) for problem in url_for.check()):
+                yield "E014", f".{hook}: {problem}", "Correct the name or the keyword arguments of UrlFor."
 
 
 def _url_fors(value: Any) -> Iterator[UrlFor]:

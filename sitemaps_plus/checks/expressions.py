@@ -10,20 +10,17 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib import sitemaps as contrib
-from django.core.checks import CheckMessage, Error, Warning, register
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import Aggregate, DateField, F, OuterRef, QuerySet, Subquery
 
-from sitemaps_plus.checks.classes import declared, languages_of_rows, model_of, queryset_of, sitemaps
-from sitemaps_plus.declare.hooks import Column, Hooks, class_of, is_needed, name_of, read_hooks
+from sitemaps_plus.checks.classes import Found, check_each, declared, languages_of_rows, model_of, queryset_of
+from sitemaps_plus.declare.hooks import Column, Hooks, class_of, is_needed, read_hooks
 from sitemaps_plus.declare.related import Related, find_relation
 from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.values.extensions import EXTENSIONS
 
 _CHOICES = re.compile(r"(?<=Choices are: ).*")
-
-Found = Iterator[CheckMessage]
 
 
 class _Part(NamedTuple):
@@ -36,28 +33,15 @@ class _Part(NamedTuple):
     """The start of messages about it: the declaration that contains it."""
 
 
-@register()
-def check_expressions(**_kwargs: Any) -> list[CheckMessage]:
+@check_each()
+def check_expressions(sitemap: Any) -> Found:
     """sitemaps_plus.E020 and W021: the columns that hooks read exist, and have one value for each row."""
-    return [message for sitemap in sitemaps() for message in _check_expressions(sitemap)]
-
-
-def _check_expressions(sitemap: Any) -> Found:
     for part in _parts(sitemap):
         if problem := _problem(part):
-            yield _error(sitemap, f"{part.hook}: {part.prefix}{problem}", _remedy(part))
+            yield "E020", f".{part.hook}: {part.prefix}{problem}", _remedy(part)
         elif name := _to_many(part):
-            yield Warning(
-                f"{name_of(sitemap)}.{part.hook}: F({name!r}) leads to many rows, so a row is listed once for each of "
-                "them, with only one value.",
-                hint=_related_hint(part.hook, name),
-                obj=class_of(sitemap),
-                id="sitemaps_plus.W021",
-            )
-
-
-def _error(sitemap: Any, text: str, hint: str) -> Error:
-    return Error(f"{name_of(sitemap)}.{text}", hint=hint, obj=class_of(sitemap), id="sitemaps_plus.E020")
+            problem = f"F({name!r}) leads to many rows, so a row is listed once for each of them, with only one value."
+            yield "W021", f".{part.hook}: {problem}", _related_hint(part.hook, name)
 
 
 def _remedy(part: _Part) -> str:
@@ -199,11 +183,12 @@ def _leads_to_many(query: Any, name: str) -> bool:
 # Articles
 
 
-@register()
-def check_news(**_kwargs: Any) -> list[CheckMessage]:
+@check_each()
+def check_news(sitemap: Any) -> Found:
     """sitemaps_plus.E022: a section of news has a date field and a window of time."""
-    news = [sitemap for sitemap in sitemaps() if issubclass(class_of(sitemap), NewsSitemap)]
-    return [message for sitemap in news for message in (*_check_date_field(sitemap), *_check_window(sitemap))]
+    if issubclass(class_of(sitemap), NewsSitemap):
+        yield from _check_date_field(sitemap)
+        yield from _check_window(sitemap)
 
 
 def _check_date_field(sitemap: Any) -> Found:
@@ -217,20 +202,11 @@ def _check_date_field(sitemap: Any) -> Found:
         field = None
     if not isinstance(field, DateField):
         reason = "is not a field" if field is None else f"is a {type(field).__name__}"
-        yield Error(
-            f"{name_of(sitemap)}.date_field is {name!r}, which {reason} of {model.__name__}.",
-            hint=f"Name the field with the time of publication. Fields with dates: {dates}.",
-            obj=class_of(sitemap),
-            id="sitemaps_plus.E022",
-        )
+        text = f".date_field is {name!r}, which {reason} of {model.__name__}."
+        yield "E022", text, f"Name the field with the time of publication. Fields with dates: {dates}."
 
 
 def _check_window(sitemap: Any) -> Found:
     window = declared(sitemap, "window", timedelta(days=2))
     if not isinstance(window, timedelta) or window <= timedelta():
-        yield Error(
-            f"{name_of(sitemap)}.window is {window!r}.",
-            hint="Give a timedelta above zero, as in window = timedelta(days=2).",
-            obj=class_of(sitemap),
-            id="sitemaps_plus.E022",
-        )
+        yield "E022", f".window is {window!r}.", "Give a timedelta above zero, as in window = timedelta(days=2)."

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Tags
 from django.db.models import FileField
 
-from sitemaps_plus.checks.classes import queryset_of, sitemaps, values_of
-from sitemaps_plus.declare.hooks import class_of, name_of
+from sitemaps_plus.checks.classes import Found, check_each, queryset_of, values_of
 from sitemaps_plus.declare.related import Related, find_relation
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.values.fields import Declared
@@ -38,21 +37,15 @@ class _Signing(NamedTuple):
     remedy: str
 
 
-@register(Tags.files)
-def check_signed_files(**_kwargs: Any) -> list[CheckMessage]:
+@check_each(Tags.files)
+def check_signed_files(sitemap: Any) -> Found:
     """sitemaps_plus.E017: the URLs of images and videos do not expire."""
-    return [
-        Error(
-            f"{name_of(sitemap)}.{file.hook}: {file.path} is {file.field}, a file of {_name(file.field.storage)}, "
-            f"which signs its URLs ({signing.how}). Crawlers would get links that expire.",
-            hint=signing.remedy,
-            obj=class_of(sitemap),
-            id="sitemaps_plus.E017",
-        )
-        for sitemap in sitemaps()
-        for file in _files(sitemap)
-        if (signing := _signing(file.field.storage))
-    ]
+    for file in _files(sitemap):
+        if signing := _signing(file.field.storage):
+            # Not type(): the default storage is wrapped in a lazy object.
+            storage = file.field.storage.__class__.__name__
+            text = f".{file.hook}: {file.path} is {file.field}, a file of {storage}, which signs its URLs"
+            yield "E017", f"{text} ({signing.how}). Crawlers would get links that expire.", signing.remedy
 
 
 def _files(sitemap: Any) -> Iterator[_File]:
@@ -123,8 +116,3 @@ def _by_url(storage: Any) -> _Signing | None:
         "Give the field a storage whose url() signs nothing. In django-storages that is querystring_auth=False for S3, "
         "CloudFront and Google Cloud, and expiration_secs=None for Azure.",
     )
-
-
-def _name(storage: Any) -> str:
-    # Not type(): the default storage is wrapped in a lazy object.
-    return str(storage.__class__.__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import date, datetime
 from functools import partial
@@ -15,9 +15,9 @@ from django.utils import timezone, translation
 
 from sitemaps_plus.declare.date_probe import plain_column
 from sitemaps_plus.declare.hooks import has_languages_per_item, languages_of, name_of, read_hooks
-from sitemaps_plus.declare.languages import hreflang_of, languages_in, own_language
+from sitemaps_plus.declare.languages import languages_in, own_language, valid_hreflang_of
 from sitemaps_plus.declare.loading import Addresses, absolute, load_objects
-from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, NotTranslated, shown
+from sitemaps_plus.errors import InvalidSitemap, NotTranslated, shown
 from sitemaps_plus.protocol.dates import as_datetime
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.values.extensions import EXTENSIONS
@@ -153,6 +153,13 @@ def key_of(item: Any) -> object:
     return shown(item) if key is None else key
 
 
+def info_key(info: Mapping[str, Any]) -> object:
+    """Return the name of the item of a dict of ``get_urls()`` in messages."""
+    item = info.get("item")
+    # With i18n it is a pair of item and language; a get_urls() of the project may give anything.
+    return key_of(item[0] if isinstance(item, tuple) and item else item)
+
+
 def url_infos(sitemap: Any, page: Any, base: str, *, report: Report, paginator: Any = None) -> Iterator[dict[str, Any]]:
     """Yield the dicts that Django's ``get_urls()`` returns, one for each URL of a page.
 
@@ -206,7 +213,8 @@ def _part(sitemap: Any, item: Any, name: str, report: Report) -> Any:
 def _alternates(
     sitemap: Any, item: Any, addresses: Addresses, locate: Callable[[str], str], report: Report
 ) -> list[dict[str, str]]:
-    if not (sitemap.i18n and sitemap.alternates and _is_linked(item[1])):
+    # Without an hreflang of its own it gets no links: they must be mutual.
+    if not (sitemap.i18n and sitemap.alternates and valid_hreflang_of(item[1])):
         return []
     languages = languages_in(sitemap.get_languages_for_item(item[0]))
     for code in languages:
@@ -218,14 +226,6 @@ def _alternates(
             report.drop(key_of(item[0]), "alternates", error)
     linked = addresses.linked(languages, _part(sitemap, item, "x_default", report))
     return [{"location": location, "lang_code": code} for code, location in linked.items()]
-
-
-def _is_linked(language: str) -> bool:
-    """Return whether the language has an ``hreflang``: links must be mutual."""
-    try:
-        return hreflang_of(language) is not None
-    except InvalidEntry:
-        return False
 
 
 def latest_lastmod(sitemap: Any) -> date | datetime | None:

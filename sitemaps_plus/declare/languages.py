@@ -37,6 +37,14 @@ def hreflang_of(language: str) -> str | None:
     return found
 
 
+def valid_hreflang_of(language: str) -> str | None:
+    """Return the ``hreflang`` of a language code of Django, or None if it has no valid one."""
+    try:
+        return hreflang_of(language)
+    except InvalidEntry:
+        return None
+
+
 def languages_in(given: Any) -> list[str]:
     """Return the languages of a row, each once; `given` is a list of codes, or a text of codes and commas.
 

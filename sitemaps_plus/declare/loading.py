@@ -174,9 +174,7 @@ def column_of(sitemap: Any, row: Any, alias: str, expression: Any) -> Any:
     if not isinstance(value, str) or not isinstance(row, Model):
         return value
     storage = _storage(type(row), expression)
-    if storage is None:
-        return value
-    return file_url(storage, value)
+    return value if storage is None else file_url(storage, value)
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from django.db.models import F
 
 from sitemaps_plus.declare.hooks import Column, Member, Reader
-from sitemaps_plus.declare.languages import code_of, hreflang_of, x_default_of
+from sitemaps_plus.declare.languages import code_of, hreflang_of, valid_hreflang_of, x_default_of
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, shown
 from sitemaps_plus.protocol.entries import Link
 from sitemaps_plus.values.fields import Expression, Gives
@@ -87,7 +87,8 @@ def _cluster(members: Iterable[Member]) -> dict[str, _Sibling]:
     hrefs: dict[str, str] = {}
     x_defaults = []
     for member in members:
-        code = _code(member.language)
+        # The row itself reports an invalid one.
+        code = valid_hreflang_of(code_of(member.language))
         if code is None or code in cluster:
             continue
         cluster[code] = _Sibling(member.row, member.loc)
@@ -97,11 +98,3 @@ def _cluster(members: Iterable[Member]) -> dict[str, _Sibling]:
     given = next((value for value in x_defaults if value not in (None, False, "")), None)
     others = x_default_of(given, hrefs, strips_prefix=False)
     return {**cluster, "x-default": _Sibling(None, others)} if others and cluster else cluster
-
-
-def _code(language: str) -> str | None:
-    try:
-        return hreflang_of(code_of(language))
-    except InvalidEntry:
-        # The row itself reports it.
-        return None

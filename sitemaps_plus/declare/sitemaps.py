@@ -91,6 +91,12 @@ class Sitemap(_ContribSitemap):  # type: ignore[misc]
             return list(url_infos(self, page, f"{protocol}://{domain}", report=Report(name_of(self))))
 
 
+def overrides(sitemap: Any, *names: str) -> bool:
+    """Return whether the class of a Sitemap overrides one of these methods of `Sitemap`, ours or Django's."""
+    cls = type(sitemap)
+    return any(getattr(cls, name) not in (getattr(contrib.Sitemap, name), getattr(Sitemap, name)) for name in names)
+
+
 class GenericSitemap(Sitemap, _ContribGenericSitemap):  # type: ignore[misc]
     """A section from ``{"queryset": ..., "date_field": ...}``, as in Django."""
 

@@ -30,12 +30,6 @@ RECIPE_CHANGED = Reason("its Sitemap class, a URL pattern, a template or a setti
 NO_URLS = Reason("it has no URLs any more")
 UNDECIDED = Reason("only rendering tells whether it changed", is_stale=False)
 
-STALE = (
-    *(NEVER_BUILT, FILE_MISSING, FILE_UNFINISHED, ORIGIN_CHANGED),
-    *(ROWS_CHANGED, SECTION_CHANGED, RECIPE_CHANGED, NO_URLS),
-)
-"""The reasons for which a build, the status page, views and the search call a built file stale."""
-
 
 class CurrencyCheck:
     """The one answer to whether built files of a section are current.

@@ -12,7 +12,6 @@ from functools import cache, cached_property
 from typing import Any, Literal
 
 from django.conf import settings
-from django.contrib import sitemaps as contrib
 from django.db.models import F, ForeignObjectRel, QuerySet
 from django.urls import NoReverseMatch, get_script_prefix, get_urlconf, set_urlconf
 from django.utils import timezone, translation
@@ -23,7 +22,7 @@ from sitemaps_plus.declare.hooks import Hooks, has_languages_per_item, languages
 from sitemaps_plus.declare.items import is_plain, lazy_items
 from sitemaps_plus.declare.languages import hreflang_of
 from sitemaps_plus.declare.registry import registry
-from sitemaps_plus.declare.sitemaps import NewsSitemap, Sitemap
+from sitemaps_plus.declare.sitemaps import NewsSitemap, Sitemap, overrides
 from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.plan.keys import Key
 from sitemaps_plus.plan.overrides import PAGE, override_digest
@@ -107,7 +106,7 @@ class Section:
     @cached_property
     def makes_its_urls(self) -> bool:
         """Whether the class overrides how Django turns items into URLs, so that only its own methods can do it."""
-        return any(self._is_overridden(name) for name in (*_PAGING_METHODS, *_URL_METHODS))
+        return overrides(self.sitemap, *_PAGING_METHODS, *_URL_METHODS)
 
     @cached_property
     def is_windowed(self) -> bool:
@@ -256,11 +255,7 @@ class Section:
     def slice(self, report: Report | None = None) -> Any:
         """Return the items, of which pages cut by position are slices; items that fail are added to `report`."""
         report = report or Report(self.label)
-        return self.sitemap._items() if self._is_overridden("_items") else lazy_items(self.sitemap, report)
-
-    def _is_overridden(self, name: str) -> bool:
-        method = getattr(type(self.sitemap), name)
-        return method not in (getattr(contrib.Sitemap, name), getattr(Sitemap, name))
+        return self.sitemap._items() if overrides(self.sitemap, "_items") else lazy_items(self.sitemap, report)
 
 
 def get_section(label: str, site: SiteOrigin) -> Section:

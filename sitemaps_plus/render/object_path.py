@@ -10,8 +10,8 @@ from typing import Any
 from django.core.paginator import EmptyPage
 from django.db.models import QuerySet
 
-from sitemaps_plus.declare.items import Pairs
-from sitemaps_plus.errors import PageNotFound, shown
+from sitemaps_plus.declare.items import Pairs, key_of
+from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.plan.keys import as_shown
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
@@ -123,12 +123,7 @@ def _slices(section: Section, page: Page, cleaner: Cleaner) -> Iterator[list[Any
 
 
 def _row(section: Section, item: Any) -> Row:
-    return Row(_key(item), [getattr(item, alias) for alias in section.hooks.columns], item)
-
-
-def _key(item: Any) -> object:
-    key = getattr(item, "pk", None)
-    return shown(item) if key is None else key
+    return Row(key_of(item), [getattr(item, alias) for alias in section.hooks.columns], item)
 
 
 def _own_urls(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: bool) -> Iterator[Group]:
@@ -138,6 +133,6 @@ def _own_urls(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: bo
     except EmptyPage as error:
         raise PageNotFound(f"The sitemap {section.label!r} has no page {page.number}.") from error
     for info in islice(infos, *page.part):
-        group = url_info_group(info, _key(info.get("item")), cleaner, keeps_given=keeps_given)
+        group = url_info_group(info, key_of(info.get("item")), cleaner, keeps_given=keeps_given)
         if group is not None:
             yield group

@@ -93,7 +93,7 @@ class Renderer:
         for (row, found, linked), language in zip(founds, languages, strict=True):
             if language in found.locs:
                 if found is not last:
-                    last, base, links = found, finish(row, "", ()), self._links(row, found, linked)
+                    last, base, links = found, finish(row, ""), self._links(row, found, linked)
                 entry = _linked(base._replace(loc=found.locs[language]), links)
                 with translation.override(language):
                     yield Group(row.key, (self.media_adder()(row, entry, language),))
@@ -175,7 +175,7 @@ class Renderer:
         for row in rows:
             loc = self._loc(row, location)
             if loc is not None:
-                yield Group(row.key, (add_media(row, finish(row, loc, ()), None),))
+                yield Group(row.key, (add_media(row, finish(row, loc), None),))
 
     def _in_all_languages(self, rows: Sequence[Row]) -> Iterator[Group]:
         wanted = [self._languages(row) for row in rows]
@@ -192,16 +192,14 @@ class Renderer:
         """Return the entries of each row by language."""
         entries: list[dict[str, Entry]] = [{} for _ in rows]
         finish = None if self._has_dates_per_language else self._finisher()
-        bases = [
-            finish(row, "", ()) if finish and found.locs else None for row, found in zip(rows, founds, strict=True)
-        ]
+        bases = [finish(row, "") if finish and found.locs else None for row, found in zip(rows, founds, strict=True)]
         for language in dict.fromkeys(code for found in founds for code in found.locs):
             with translation.override(language):
                 complete, add_media = self._finisher(), self.media_adder()
                 for row, found, base, made, linked in zip(rows, founds, bases, entries, links, strict=True):
                     if language in found.locs:
                         loc = found.locs[language]
-                        entry = complete(row, loc, ()) if base is None else base._replace(loc=loc)
+                        entry = complete(row, loc) if base is None else base._replace(loc=loc)
                         made[language] = add_media(row, _linked(entry, linked), language)
         return entries
 
@@ -308,7 +306,7 @@ class Renderer:
         hooks = self.section.hooks
         return any(depends_on_language(hook.value) for hook in (hooks.lastmod, hooks.changefreq, hooks.priority))
 
-    def _finisher(self) -> Callable[[Row, str, Sequence[Link]], Entry]:
+    def _finisher(self) -> Callable[[Row, str], Entry]:
         """Return the function that adds the optional parts of an entry to its URL."""
         hooks = self.section.hooks
         parts = [
@@ -317,14 +315,10 @@ class Renderer:
             if hook.kind != "missing"
         ]
 
-        def finish(row: Row, loc: str, links: Sequence[Link]) -> Entry:
-            found = {part[0]: self._part(row, *part) for part in parts}
-            return Entry(loc, found.get("lastmod"), found.get("changefreq"), found.get("priority"), links)
+        def finish(row: Row, loc: str) -> Entry:
+            return Entry(loc, **{name: clean(row.key, self._value(row, name, get)) for name, get, clean in parts})
 
         return finish
-
-    def _part(self, row: Row, name: str, get: Getter, clean: Callable[[object, object], str | None]) -> str | None:
-        return clean(row.key, self._value(row, name, get))
 
     def _value(self, row: Row, name: str, get: Getter) -> Any:
         try:

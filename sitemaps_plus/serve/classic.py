@@ -5,12 +5,11 @@ There is no plan and no cache: the pages that the class makes go through the wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
-from functools import wraps
 from typing import Any, NamedTuple
 
-from django.contrib import sitemaps as contrib
+from django.contrib.sitemaps.views import x_robots_tag
 from django.contrib.sites.shortcuts import get_current_site
 from django.core.paginator import EmptyPage, PageNotAnInteger, Paginator
 from django.http import Http404, HttpRequest, HttpResponse
@@ -19,8 +18,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import http_date
 
-from sitemaps_plus.declare.items import key_of, latest_lastmod, lazy_items, url_infos
-from sitemaps_plus.declare.sitemaps import Sitemap
+from sitemaps_plus.declare.items import info_key, latest_lastmod, lazy_items, url_infos
+from sitemaps_plus.declare.sitemaps import overrides
 from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.plan.overrides import INDEX, PAGE, is_shipped
 from sitemaps_plus.plan.sections import make_cleaner
@@ -49,17 +48,7 @@ class SitemapResponse(TemplateResponse):
         return _index(context["sitemaps"], origin) if "sitemaps" in context else _urlset(context["urlset"], origin)
 
 
-def _x_robots_tag(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    @wraps(view)
-    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        response = view(request, *args, **kwargs)
-        response["X-Robots-Tag"] = "noindex, noodp, noarchive"
-        return response
-
-    return answer
-
-
-@_x_robots_tag
+@x_robots_tag
 def index(
     request: HttpRequest,
     sitemaps: Mapping[str, Any],
@@ -87,7 +76,7 @@ def index(
     )
 
 
-@_x_robots_tag
+@x_robots_tag
 def sitemap(
     request: HttpRequest,
     sitemaps: Mapping[str, Any],
@@ -126,20 +115,14 @@ def _made(given: Any) -> Any:
     return given() if callable(given) else given
 
 
-def _is_untouched(made: Any, *names: str) -> bool:
-    return all(getattr(type(made), name) in (getattr(contrib.Sitemap, name), getattr(Sitemap, name)) for name in names)
-
-
 def _latest_lastmod(made: Any) -> date | datetime | None:
     # Django calls lastmod for every row of the table.
-    if _is_untouched(made, "get_latest_lastmod"):
-        return latest_lastmod(made)
-    return made.get_latest_lastmod()  # type: ignore[no-any-return]
+    return made.get_latest_lastmod() if overrides(made, "get_latest_lastmod") else latest_lastmod(made)
 
 
 def _paginator(made: Any) -> Any:
     # Django makes all (item, language) pairs of the table.
-    return Paginator(lazy_items(made), made.limit) if _is_untouched(made, "paginator", "_items") else made.paginator
+    return made.paginator if overrides(made, "paginator", "_items") else Paginator(lazy_items(made), made.limit)
 
 
 class _Part(NamedTuple):
@@ -171,7 +154,7 @@ def _parts(made: Sequence[Any], page: Any) -> Iterable[_Part]:
 
 def _infos(part: _Part, site: Any, protocol: str) -> Iterable[dict[str, Any]]:
     made = part.made
-    if not _is_untouched(made, "get_urls", "_urls"):
+    if overrides(made, "get_urls", "_urls"):
         return made.get_urls(page=part.number, site=site, protocol=protocol)  # type: ignore[no-any-return]
     base = f"{made.get_protocol(protocol)}://{made.get_domain(site)}"
     return url_infos(made, part.number, base, report=Report(type(made).__name__), paginator=part.paginator)
@@ -237,10 +220,7 @@ def _urlset(infos: Iterable[dict[str, Any]], origin: Origin) -> bytes:
 
 def _groups(infos: Iterable[dict[str, Any]], cleaner: Cleaner) -> Iterator[Group]:
     for info in infos:
-        item = info.get("item")
-        # With i18n it is a pair of item and language; a get_urls() of the project may give anything.
-        row = item[0] if isinstance(item, tuple) and item else item
-        group = url_info_group({**info, "lastmod": _url_date(info.get("lastmod"))}, key_of(row), cleaner)
+        group = url_info_group({**info, "lastmod": _url_date(info.get("lastmod"))}, info_key(info), cleaner)
         if group is not None:
             yield group
 

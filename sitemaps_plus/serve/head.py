@@ -18,7 +18,7 @@ from django.utils import translation
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 
 from sitemaps_plus.declare.items import key_of
-from sitemaps_plus.declare.languages import hreflang_of, x_default_of
+from sitemaps_plus.declare.languages import valid_hreflang_of, x_default_of
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, SitemapError, UnknownHost, shown
 from sitemaps_plus.models import SitemapPage
@@ -292,15 +292,8 @@ def _url_of(group: Group, request: HttpRequest | None) -> str:
         return own
     hrefs = {link.hreflang: link.href for link in group.entries[0].links}
     wanted = (translation.get_language(), settings.LANGUAGE_CODE)
-    codes = [_hreflang(language) for language in wanted if language]
+    codes = [valid_hreflang_of(language) for language in wanted if language]
     return next((hrefs[code] for code in codes if code in hrefs), locs[0])
-
-
-def _hreflang(language: str) -> str | None:
-    try:
-        return hreflang_of(language)
-    except InvalidEntry:
-        return None
 
 
 def _own_url(item: Any, site: SiteOrigin) -> str | None:

@@ -11,7 +11,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from django.core.cache import caches
 from django.core.cache.backends.db import BaseDatabaseCache
@@ -85,18 +85,7 @@ class Kept:
     rendered_at: float
 
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "format": (int,),
-    "token": (str,),
-    "digest": (str,),
-    "size": (int,),
-    "packed": (int,),
-    "checksum": (int,),
-    "state": (str,),
-    "changed_at": (float, type(None)),
-    "checked_at": (float,),
-    "rendered_at": (float,),
-}
+_TYPES: dict[str, Any] = {"format": int, **get_type_hints(Kept)}
 
 
 class DocumentCache:
@@ -303,7 +292,7 @@ def _is_ours(value: Any) -> bool:
     return (
         type(value) is dict
         and value.keys() == _TYPES.keys()
-        and all(type(value[name]) in kinds for name, kinds in _TYPES.items())
+        and all(type(value[name]) in (kind, *get_args(kind)) for name, kind in _TYPES.items())
         and value["format"] == FORMAT
         and re.fullmatch(r"[0-9a-f]{16}", value["token"]) is not None
         and re.fullmatch(r"[0-9a-f]{64}", value["digest"]) is not None

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from sitemaps_plus.declare.items import key_of
+from sitemaps_plus.declare.items import info_key
 from sitemaps_plus.errors import InvalidEntry, SitemapError, shown
 from sitemaps_plus.plan.sections import make_cleaner
 from sitemaps_plus.protocol.addresses import Origin, Scope
@@ -61,7 +61,7 @@ def sitemap_namespaces(context: Mapping[str, Any]) -> SafeString:
 def sitemap_alternates(url: Mapping[str, Any]) -> SafeString:
     """Return the links to the other languages of a ``url``: its ``alternates`` and ``hreflang``."""
     _check_url("sitemap_alternates", url)
-    key, cleaner = _key(url), _cleaner(url)
+    key, cleaner = info_key(url), _cleaner(url)
     links = url_info_links(url, key, cleaner)
     return _xml(link_elements([*links, *links_of(url, key, str(url["location"]), cleaner, links=links)]))
 
@@ -69,22 +69,19 @@ def sitemap_alternates(url: Mapping[str, Any]) -> SafeString:
 @register.simple_tag
 def sitemap_images(url: Mapping[str, Any]) -> SafeString:
     """Return the ``<image:image>`` of a ``url``."""
-    _check_url("sitemap_images", url)
-    return _xml(_elements(url, "images"))
+    return _elements("sitemap_images", url, "images")
 
 
 @register.simple_tag
 def sitemap_videos(url: Mapping[str, Any]) -> SafeString:
     """Return the ``<video:video>`` of a ``url``."""
-    _check_url("sitemap_videos", url)
-    return _xml(_elements(url, "videos"))
+    return _elements("sitemap_videos", url, "videos")
 
 
 @register.simple_tag
 def sitemap_news(url: Mapping[str, Any]) -> SafeString:
     """Return the ``<news:news>`` of a ``url``."""
-    _check_url("sitemap_news", url)
-    return _xml(_elements(url, "news"))
+    return _elements("sitemap_news", url, "news")
 
 
 @register.simple_tag(takes_context=True)
@@ -105,8 +102,7 @@ def canonical_link(context: template.Context, item: Any = _PAGE, *, section: str
     """Return the canonical link of an object, or of the requested page with the query parameters `keep`."""
     _refuse("canonical_link", item, section=section, keep=keep)
     if item is _PAGE:
-        names = _names(keep)
-        url = head.page_url(_needed_request(context, "canonical_link"), names)
+        url = head.page_url(_needed_request(context, "canonical_link"), _names(keep))
     else:
         url = head.object_url(item, _request(context), label=section)
     return _link('<link rel="canonical" href="{}">', url)
@@ -120,14 +116,13 @@ def sitemap_link(context: template.Context) -> SafeString:
 
 def _refuse(tag: str, item: Any, *, section: str, **of_page: Any) -> None:
     """Raise SitemapError for an option without effect: some are only for the page, one is only for an object."""
-    for_object = [f"section={section!r}"] if section else []
-    for_page = [f"{name}={given!r}" for name, given in of_page.items() if given]
-    if item is _PAGE and for_object:
-        said = f"{for_object[0]} has no effect without an object. Give an object, or remove the option."
-        raise SitemapError(f"{{% {tag} %}}: {said}")
-    if item is not _PAGE and for_page:
-        said = f"{for_page[0]} is only for the requested page. Remove the option, or the object."
-        raise SitemapError(f"{{% {tag} %}}: {said}")
+    if item is _PAGE:
+        refused, why = {"section": section}, "has no effect without an object. Give an object, or remove the option."
+    else:
+        refused, why = of_page, "is only for the requested page. Remove the option, or the object."
+    for name, given in refused.items():
+        if given:
+            raise SitemapError(f"{{% {tag} %}}: {name}={given!r} {why}")
 
 
 def _names(keep: Any) -> list[str]:
@@ -163,11 +158,10 @@ def _xml(finished: str) -> SafeString:
     return mark_safe(finished)  # noqa: S308 - written and escaped by the writer
 
 
-def _elements(url: Mapping[str, Any], name: str) -> str:
-    is_deprecated = bool(url.get("emit_deprecated"))
-    return elements(
-        {name: url.get(name)}, _key(url), str(url["location"]), _cleaner(url), emit_deprecated=is_deprecated
-    )
+def _elements(tag: str, url: Mapping[str, Any], name: str) -> SafeString:
+    _check_url(tag, url)
+    loc, is_deprecated = str(url["location"]), bool(url.get("emit_deprecated"))
+    return _xml(elements({name: url.get(name)}, info_key(url), loc, _cleaner(url), emit_deprecated=is_deprecated))
 
 
 def _check_url(tag: str, url: Any) -> None:
@@ -176,11 +170,6 @@ def _check_url(tag: str, url: Any) -> None:
             f"{{% {tag} %}} got {shown(url)}, which is not a dict of urlset. Write {{% {tag} url %}} inside "
             "{% for url in urlset %}; the tag finds the object in url.item."
         )
-
-
-def _key(url: Mapping[str, Any]) -> object:
-    item = url.get("item")
-    return key_of(item[0] if isinstance(item, tuple) and item else item)
 
 
 def _cleaner(url: Mapping[str, Any]) -> Cleaner:

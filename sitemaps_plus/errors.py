@@ -58,7 +58,7 @@ class PageGone(PageNotFound):
     """The page existed once; its number is retired (HTTP 410)."""
 
 
-class InvalidCursor(SitemapError, ValueError):
+class InvalidPlace(SitemapError, ValueError):
     """The cursor of a list of entries is not one that the list itself gave."""
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from clock import Clock
-from samples import put_template
+from own_templates import put_template
 from sitemaps_plus import registry
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
@@ -33,8 +33,8 @@ hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "sitemaps_
 @pytest.fixture(autouse=True)
 def _nothing_kept(settings: Any) -> Iterator[None]:
     cache.clear()
-    cached._resting.clear()
-    cached._patient.clear()
+    cached._next_try.clear()
+    cached._next_check.clear()
     crawlers.visits = crawlers.Visits()
     settings.STORAGES = dict(settings.STORAGES)  # Assigning builds the storages again, those in memory empty.
     with registry.isolated(*registry):

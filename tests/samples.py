@@ -4,7 +4,6 @@ import gzip
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from django.contrib.sitemaps import Sitemap as ContribSitemap
@@ -149,15 +148,6 @@ def listed_paths(document: Document) -> list[str]:
 def paths(addresses: Iterable[str]) -> list[str]:
     """Return what follows the host of example.com."""
     return [address.removeprefix("https://example.com") for address in addresses]
-
-
-def put_template(settings: Any, folder: Path, name: str, text: str, **engine: Any) -> None:
-    """Put a template of the project before those of the apps."""
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text(text)
-    # Assigning makes a new engine: an engine caches its templates.
-    backend = "django.template.backends.django.DjangoTemplates"
-    settings.TEMPLATES = [{"BACKEND": backend, "DIRS": [folder], "APP_DIRS": True, **engine}]
 
 
 def made_cleaner() -> Cleaner:

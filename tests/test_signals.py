@@ -18,7 +18,8 @@ from django import VERSION
 from django.dispatch import Signal
 from django.test import Client
 
-from samples import SITE, Products, make_products, paths, put_template, render_page, section_of, text_of
+from own_templates import put_template
+from samples import SITE, Products, make_products, paths, render_page, section_of, text_of
 from sitemaps_plus import NewsSitemap, Sitemap, register, signals
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageEmpty, StrictError

@@ -16,6 +16,7 @@ from sitemaps_plus.admin.charts import Chart
 from sitemaps_plus.admin.links import MakeUrl, ObjectUrl
 from sitemaps_plus.build.results import BuildProgress
 from sitemaps_plus.models import Build, SitemapPage
+from sitemaps_plus.plan.pages import url_count
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, PROBLEMS_SHOWN, Problem
 from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
@@ -271,7 +272,7 @@ def page_rows(
     """Return the rows of the table of pages."""
     rows = []
     for record in records:
-        urls = Fullest(record.number, record.urls or record.rows or 0, section.urls_limit)
+        urls = Fullest(record.number, url_count(section, record), section.urls_limit)
         size = Fullest(record.number, record.bytes or 0, section.profile.max_bytes)
         built = _("stale") if record.number in status.stale else _("current")
         rows.append(

@@ -22,7 +22,7 @@ from sitemaps_plus.admin.builds import ReadOnly
 from sitemaps_plus.admin.links import VIEWS, AdminUrls, built_file, live_url
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
-from sitemaps_plus.errors import BuildNotStarted, InvalidCursor, NoOrigin
+from sitemaps_plus.errors import BuildNotStarted, InvalidPlace, NoOrigin
 from sitemaps_plus.models import Build, SitemapPage, missing_tables
 from sitemaps_plus.plan.pages import Page, active, make_plan, stored_plan
 from sitemaps_plus.plan.sections import Section
@@ -263,7 +263,7 @@ def _entries(request: HttpRequest, section: Section, page: Page, urls: AdminUrls
     context: dict[str, Any] = {"is_later": bool(after)}
     try:
         entries = read_entries(section, page, after=after)
-    except InvalidCursor as error:
+    except InvalidPlace as error:
         return {**context, "entries_error": str(error)}
     except Exception as error:  # the project's code
         logger.warning("Page %s of the sitemap %s cannot be shown", page.number, section.label, exc_info=error)

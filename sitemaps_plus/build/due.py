@@ -1,4 +1,8 @@
-"""Say which pages a build has to render, and why; all others are what rendering would give."""
+"""Decide which pages a build renders, and why.
+
+`plan.currency` says whether a built file is stale, for builds, views and the admin alike: a new reason for which the
+file surely differs belongs there. The reasons here make a build render a page whose file may still be right.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ from sitemaps_plus.stores.manifest import SectionEntry
 
 NO_USABLE_ROW = Reason("it had no usable row", is_stale=False)
 OLD = Reason("its rows were last read long ago, see MAX_AGE", is_stale=False)
-RAISED = Reason("code of the project raised for one of its rows, and may not do so again", is_stale=False)
+RAISED = Reason("your code raised an error for one of its rows, which may work now", is_stale=False)
 LEFT_OUT = Reason("parts of it were left out", is_stale=False)
 FULL = Reason("--full renders all pages", is_stale=False)
 
@@ -80,14 +84,14 @@ def due_check(section: Section, known: SectionEntry, fingerprint: str, *, full: 
         return (
             currency.why_not_current(page.record, known)
             or (OLD if _is_old(section, page, now) else None)
-            or _why_repeat(known, page, is_strict=is_strict)
+            or _why_retry(known, page, is_strict=is_strict)
             or (FULL if full else None)
         )
 
     return why_due
 
 
-def _why_repeat(known: SectionEntry, page: Page, *, is_strict: bool) -> Reason | None:
+def _why_retry(known: SectionEntry, page: Page, *, is_strict: bool) -> Reason | None:
     entry = known.pages[page.number]
     if entry.raised:
         return RAISED

@@ -120,6 +120,13 @@ def stored_plan(section: Section) -> Plan:
     return Plan(section=section, pages=[Page(record=record) for record in active(section) if record.layout])
 
 
+def url_count(section: Section, record: SitemapPage) -> int:
+    """Return how many URLs a page has; for a page that changed since it was rendered, as many as its rows may have."""
+    if record.urls is not None:
+        return record.urls
+    return (record.rows or 0) * max(1, len(section.languages))
+
+
 def numbered(section: Section, using: str | None = None) -> QuerySet[SitemapPage]:
     """Return the records of all numbers that were ever used, retired ones included."""
     return SitemapPage.objects.using(using).filter(site=section.site.id, label=section.label)

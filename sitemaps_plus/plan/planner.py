@@ -41,6 +41,8 @@ def refresh(
 ) -> Plan:
     """Return the plan of a section, brought up to date at most once in ``CHECK_EVERY`` seconds.
 
+    A page by key keeps its number and its range when rows are added or deleted; a page by position shows other rows.
+
     `force` brings it up to date now, `since` if that was not done after that moment. `repack` divides the section again
     under new numbers. `split`, a page number and a key, moves the rows from that key on to a new page. If the database
     refuses writes, the plan is made in memory.

@@ -24,9 +24,10 @@ logger = logging.getLogger("sitemaps_plus")
 
 
 def render_index(site: SiteOrigin, *, label: str | None = None, since: datetime | None = None) -> Document:
-    """Return the index of a site, or of one section, from the plans; it reads no rows.
+    """Return the index of a site, or of one section: it lists the pages of the plans and reads no rows.
 
-    Plans are checked first unless that happened after `since`.
+    A plan that is due (see `plan.planner.refresh`) is brought up to date first, which costs one aggregate a page;
+    `since` makes it due sooner.
     """
     with neutral():
         sections = [get_section(label, site)] if label else list(get_sections(site))

@@ -68,23 +68,26 @@ def serve(wanted: Wanted, *, with_bytes: bool = True) -> Served:
         return _served(look(wanted).make(False).document)
     gzipped: bytes | None = b""
     if with_bytes:
-        kept, looked, gzipped = cache.find_all(wanted.name, wanted.label)
+        kept, recheck_since, gzipped = cache.find_all(wanted.name, wanted.label)
     else:
-        kept, looked = cache.find(wanted.name, wanted.label)
-    if kept and gzipped is not None and _is_current(wanted, kept, looked):
+        kept, recheck_since = cache.find(wanted.name, wanted.label)
+    if kept and gzipped is not None and _is_current(wanted, kept, recheck_since):
         return Served(kept.digest, kept.size, kept.packed, kept.changed_at, gzipped)
     return _by_one_thread(wanted, cache, kept)
 
 
-def _is_current(wanted: Wanted, kept: Kept, looked: float) -> bool:
-    """Return whether a cached document can be served without a check of the database."""
+def _is_current(wanted: Wanted, kept: Kept, recheck_since: float) -> bool:
+    """Return whether a cached document can be served without a check of the database.
+
+    `recheck_since` is when a row of the section was last saved, or the section built, in seconds since 1970.
+    """
     now = time.time()
     # The upper bound: a clock that is set back must not extend the rest.
-    if now < _resting.get(wanted.name, 0.0) <= now + REST:
+    if now < _next_try.get(wanted.name, 0.0) <= now + REST:
         return True
     age = now - kept.checked_at
-    is_patient = _patient.get(wanted.label, 0.0) > now
-    has_changed = looked > kept.checked_at and age > LOOK_EVERY and not is_patient
+    may_check = age > LOOK_EVERY and _next_check.get(wanted.label, 0.0) <= now
+    has_changed = recheck_since > kept.checked_at and may_check
     # A negative age comes from a clock that was wrong.
     return 0 <= age <= get_settings().CHECK_EVERY and not has_changed
 
@@ -108,8 +111,8 @@ class _Flight:
 
 
 # When a document, or a section under constant writes, may be checked again, in seconds since 1970.
-_resting: dict[str, float] = {}
-_patient: dict[str, float] = {}
+_next_try: dict[str, float] = {}
+_next_check: dict[str, float] = {}
 
 _flights: dict[str, _Flight] = {}
 _flights_lock = threading.Lock()
@@ -166,21 +169,21 @@ def _by_one_process(wanted: Wanted, cache: DocumentCache, kept: Kept | None) -> 
 
 def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
     # Another process may have renewed it in the meantime.
-    kept, looked = cache.find(wanted.name, wanted.label)
+    kept, recheck_since = cache.find(wanted.name, wanted.label)
     last = _from_cache(cache, wanted, kept) if kept else None
-    if kept and last and _is_current(wanted, kept, looked):
+    if kept and last and _is_current(wanted, kept, recheck_since):
         return last
     # Pages of one section share a check, even under constant writes.
-    since = min(looked, time.time() - LOOK_EVERY)
+    since = min(recheck_since, time.time() - LOOK_EVERY)
     started = time.time()
     try:
-        now = look(wanted, datetime.fromtimestamp(since, UTC) if looked else None)
-        _patient[wanted.label] = started + (1 + PATIENCE) * (time.time() - started)
-        is_old = kept is not None and time.time() - kept.rendered_at > longest(wanted.name)
-        if kept and last and now.version and kept.state == now.version and not is_old:
+        now = look(wanted, datetime.fromtimestamp(since, UTC) if recheck_since else None)
+        _next_check[wanted.label] = started + (1 + PATIENCE) * (time.time() - started)
+        ignores_built = kept is not None and time.time() - kept.rendered_at > longest(wanted.name)
+        if kept and last and now.version and kept.version == now.version and not ignores_built:
             cache.note(wanted.name, replace(kept, checked_at=_seconds(now.checked_at)))
             return last
-        made = now.make(is_old)
+        made = now.make(ignores_built)
     except PageNotFound:
         # Else it would be served during the next check, and when the database is down.
         cache.forget(wanted.name)
@@ -192,13 +195,13 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
     served = _served(made.document)
     if started - _seconds(made.checked_at) > get_settings().CHECK_EVERY:
         # A section could not be checked, and the index lists its last known pages.
-        _resting[wanted.name] = time.time() + REST
+        _next_try[wanted.name] = time.time() + REST
     cache.keep(
         wanted.name,
         served.gzipped,
         digest=served.digest,
         size=served.size,
-        state=made.version,
+        version=made.version,
         changed_at=served.changed_at,
         checked_at=_seconds(made.checked_at),
     )
@@ -217,7 +220,7 @@ def _last_good(wanted: Wanted, last: Served | None, error: Exception) -> Served:
         built = PublishedFiles(wanted.site.domain).read_document(wanted.label, wanted.number)
         last = _served(built) if built else None
     if last:
-        _resting[wanted.name] = time.time() + REST
+        _next_try[wanted.name] = time.time() + REST
         logger.error("The sitemap %s cannot be renewed; its last version is served", wanted.name, exc_info=error)
         return last
     if is_down:

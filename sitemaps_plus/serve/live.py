@@ -87,14 +87,14 @@ def _version(section: Section, page: Page, fingerprint: str) -> str:
     return " ".join(map(str, (record.validator, record.changed_at, fingerprint, section.recipe, section.base)))
 
 
-def _make_index(wanted: Wanted, since: datetime | None, _is_doubted: bool) -> Made:
+def _make_index(wanted: Wanted, since: datetime | None, _ignores_built: bool) -> Made:
     document = render_index(wanted.site, label=wanted.label or None, since=since)
     return Made(document, "", document.checked_at)
 
 
-def _make_page(wanted: Wanted, plan: Plan, page: Page, fingerprint: str, is_doubted: bool) -> Made:
+def _make_page(wanted: Wanted, plan: Plan, page: Page, fingerprint: str, ignores_built: bool) -> Made:
     section = plan.section
-    document = None if is_doubted or wanted.as_text else _built(section, page)
+    document = None if ignores_built or wanted.as_text else _built(section, page)
     if document is None:
         document, plan = render_planned(section, page.number, as_text=wanted.as_text, plan=plan)
     with neutral():

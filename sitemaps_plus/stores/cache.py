@@ -76,7 +76,7 @@ class Kept:
     """Bytes of gzip."""
     checksum: int
     """CRC-32 of the gzip, which costs less than half of an empty view."""
-    state: str
+    version: str
     """Changes with the rows, the recipe and the base of the URLs; another one may mean other bytes."""
     changed_at: float | None
     """When the content changed, in seconds since 1970."""
@@ -102,8 +102,8 @@ class DocumentCache:
         """Return the values of `find` and the gzip of the document, usually in one round trip."""
         first = _part_keys(name, 0)
         found = self._ask_many([_key(name), f"{_LOOK}{label}", *first])
-        kept, looked = self._found(name, label, found)
-        return kept, looked, self.read(name, kept, found) if kept else None
+        kept, recheck_since = self._found(name, label, found)
+        return kept, recheck_since, self.read(name, kept, found) if kept else None
 
     def has(self, name: str, label: str) -> bool:
         """Return whether a whole document is there."""
@@ -131,7 +131,7 @@ class DocumentCache:
         *,
         digest: str,
         size: int,
-        state: str,
+        version: str,
         changed_at: float | None,
         checked_at: float,
     ) -> Kept:
@@ -142,7 +142,7 @@ class DocumentCache:
             size=size,
             packed=len(gzipped),
             checksum=zlib.crc32(gzipped),
-            state=state,
+            version=version,
             changed_at=changed_at,
             checked_at=checked_at,
             rendered_at=time.time(),
@@ -207,10 +207,10 @@ class DocumentCache:
         return self._ask(lambda cache: dict(cache.get_many(keys)), {})
 
     def _found(self, name: str, label: str, found: Mapping[str, Any]) -> tuple[Kept | None, float]:
-        looked = found.get(f"{_LOOK}{label}")
-        if not isinstance(looked, float) or not 0 < looked < time.time() + AHEAD:
-            looked = 0.0
-        return self._read(found.get(_key(name))), looked
+        recheck_since = found.get(f"{_LOOK}{label}")
+        if not isinstance(recheck_since, float) or not 0 < recheck_since < time.time() + AHEAD:
+            recheck_since = 0.0
+        return self._read(found.get(_key(name))), recheck_since
 
     def _read(self, value: Any) -> Kept | None:
         if value is None:

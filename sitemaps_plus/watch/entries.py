@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 
-from sitemaps_plus.errors import InvalidCursor, shown
+from sitemaps_plus.errors import InvalidPlace, shown
 from sitemaps_plus.plan.keys import KeyValue, as_shown
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section, neutral
@@ -84,7 +84,7 @@ def read_entries(section: Section, page: Page, *, after: str | None = None, coun
 
     A page by key costs the same at any cursor: one query for the keys, plus those of rendering the rows. For a page by
     position `count` counts URLs, rows that are left out come last, and a class that makes its own URLs makes all those
-    of the page. Raises InvalidCursor if `after` is not the `next` of such a list.
+    of the page. Raises InvalidPlace if `after` is not the `next` of such a list.
     """
     count = max(1, min(count, MOST))
     with neutral():
@@ -218,5 +218,5 @@ def _loaded(after: str) -> Any:
     return given
 
 
-def _invalid(after: object) -> InvalidCursor:
-    return InvalidCursor(f"{shown(after)} is not a cursor of this list; begin with the first rows of the page.")
+def _invalid(after: object) -> InvalidPlace:
+    return InvalidPlace(f"{shown(after)} is not a cursor of this list; begin with the first rows of the page.")

@@ -23,7 +23,7 @@ from sitemaps_plus.plan.currency import (
     unlisted,
     unregistered,
 )
-from sitemaps_plus.plan.pages import Plan, make_plan
+from sitemaps_plus.plan.pages import Plan, make_plan, url_count
 from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import fingerprint_of, moment
@@ -203,11 +203,10 @@ def _section_facts(
 
 
 def _page_facts(status: SectionStatus, section: Section, plan: Plan) -> None:
-    per_row = max(1, len(section.languages))
     urls_limit, max_bytes = section.urls_limit, section.profile.max_bytes
     for page in plan.listed:
         record = page.record
-        urls = (record.rows or 0) * per_row if record.urls is None else record.urls
+        urls = url_count(section, record)
         status.pages += 1
         status.urls += urls
         status.is_estimated |= record.urls is None

@@ -30,7 +30,8 @@ from django.utils import timezone
 from django.utils.translation import get_language
 
 from built import BuiltSet
-from samples import DAY, Products, make_products, put_template, replace_section
+from own_templates import put_template
+from samples import DAY, Products, make_products, replace_section
 from sitemaps_plus import GenericSitemap, NewsSitemap, PerLanguage, register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageNotFound

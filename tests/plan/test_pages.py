@@ -1,11 +1,13 @@
 """Plans: which page a row is on, and which pages an index lists."""
 
+from typing import Any
+
 import pytest
 
 from samples import Products, make_products, section_of
 from sitemaps_plus.errors import PageGone, PageNotFound
 from sitemaps_plus.plan import pages
-from sitemaps_plus.plan.pages import stored_plan
+from sitemaps_plus.plan.pages import stored_plan, url_count
 from sitemaps_plus.plan.planner import refresh
 from testapp.models import Product
 
@@ -67,3 +69,15 @@ def test_the_stored_plan_lists_the_pages_that_are_not_empty() -> None:
     refresh(section, force=True)
 
     assert [page.number for page in stored_plan(section).listed] == [1, 3]
+
+
+def test_a_page_that_was_not_rendered_since_it_changed_has_a_url_for_each_row_and_language(settings: Any) -> None:
+    settings.LANGUAGES = [("en", "English"), ("de", "German"), ("fr", "French")]
+    make_products(3)
+    section = section_of(type("Translated", (Products,), {"i18n": True}))
+    (page,) = refresh(section).pages
+
+    assert url_count(section, page.record) == 9
+
+    page.record.urls = 0
+    assert url_count(section, page.record) == 0

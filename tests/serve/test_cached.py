@@ -13,7 +13,8 @@ from django.utils import timezone
 import sitemaps_plus.serve.live
 from databases import read_only
 from factories import DAY, ArticleFactory, ProductFactory
-from samples import SITE, Products, paths, product_paths, put_template
+from own_templates import put_template
+from samples import SITE, Products, paths, product_paths
 from sitemaps_plus import NewsSitemap, Sitemap, register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageGone, PageNotFound

@@ -14,7 +14,8 @@ from django.urls import clear_script_prefix, set_script_prefix
 
 from built import build_and_warm
 from factories import DAY, ProductFactory
-from samples import SITE, ListedProducts, Products, ProductsByPosition, paths, product_paths, put_template
+from own_templates import put_template
+from samples import SITE, ListedProducts, Products, ProductsByPosition, paths, product_paths
 from sitemaps_plus import register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageGone, PageNotFound

@@ -49,7 +49,7 @@ def test_a_document_comes_back_as_it_was_kept(documents: DocumentCache, size: in
     assert documents.find(NAME, "products") == (kept, 0.0)
     assert documents.read(NAME, kept) == data
     assert (kept.digest, kept.packed, kept.size) == (sha256(data).hexdigest(), size, 9)
-    assert (kept.state, kept.changed_at) == ("as it is", -1.5)
+    assert (kept.version, kept.changed_at) == ("as it is", -1.5)
     assert documents.find(f"{NAME}.gz", "products") == (None, 0.0)
 
 
@@ -293,7 +293,7 @@ def known() -> dict[str, Any]:
         digest="0" * 64,
         size=9,
         packed=4,
-        state="",
+        version="",
         changed_at=1.5,
         checked_at=2.5,
         checksum=0,
@@ -444,7 +444,7 @@ def test_a_moment_that_cannot_be_is_none(fake: Fake, cache_clock: Clock, value: 
 def test_a_bit_that_has_turned_over_makes_a_miss(at: int) -> None:
     gzipped = os.urandom(3000)
     cache = get_cache()
-    kept = cache.keep("one", gzipped, digest="a" * 64, size=9, state="", changed_at=None, checked_at=1.0)
+    kept = cache.keep("one", gzipped, digest="a" * 64, size=9, version="", changed_at=None, checked_at=1.0)
     assert cache.has("one", "")
     (key,) = module._part_keys("one", kept.packed)
     head = module._head(kept.token, 0)

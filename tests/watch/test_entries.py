@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from factories import ArticleFactory, CellFactory, ProductFactory, SeatFactory, TokenFactory, WordFactory
 from samples import Products, make_products, paths, render_page, section_of
 from sitemaps_plus import Image, ModelSitemap, News, NewsSitemap, Related, Sitemap, UrlFor, Video
-from sitemaps_plus.errors import InvalidCursor
+from sitemaps_plus.errors import InvalidPlace
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.watch.entries import MOST, read_entries, read_row
 from testapp.models import Article, Cell, Photo, Product, Seat, Token, Word
@@ -370,7 +370,7 @@ def test_an_invalid_cursor_is_refused(after):
     make_products(3)
     section = section_of(Products)
 
-    with pytest.raises(InvalidCursor, match="begin with the first rows"):
+    with pytest.raises(InvalidPlace, match="begin with the first rows"):
         read_entries(section, first_page(section), after=after)
 
 
@@ -379,7 +379,7 @@ def test_an_invalid_offset_is_refused(after):
     make_products(3)
     section = section_of(ListedProducts)
 
-    with pytest.raises(InvalidCursor):
+    with pytest.raises(InvalidPlace):
         read_entries(section, first_page(section), after=after)
 
 
@@ -404,7 +404,7 @@ def test_an_invalid_key_of_another_kind_is_refused(after):
 
     section = section_of(Tokens)
 
-    with pytest.raises(InvalidCursor):
+    with pytest.raises(InvalidPlace):
         read_entries(section, first_page(section), after=after)
 
 
@@ -417,7 +417,7 @@ def test_no_cursor_breaks_a_key_that_is_text(after):
     section = section_of(Words)
     page = first_page(section)
 
-    with suppress(InvalidCursor):
+    with suppress(InvalidPlace):
         read_entries(section, page, after=after)
 
 

@@ -8,7 +8,8 @@ from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 
-from samples import DAY, Products, make_products, put_template
+from own_templates import put_template
+from samples import DAY, Products, make_products
 from sitemaps_plus import (
     Alternate,
     Sitemap,

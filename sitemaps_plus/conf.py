@@ -31,19 +31,15 @@ def _is_number(value: object) -> bool:
 
 
 def _is_duration(value: Any) -> bool:
-    return _is_number(value) and math.isfinite(value) and value >= 0
+    return _is_number(value) and 0 <= value < math.inf
 
 
 def _is_share(value: Any) -> bool:
     return _is_number(value) and 0 <= value <= 1
 
 
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_days(value: Any) -> bool:
-    return type(value) is int and 1 <= value <= 3650
+def _is_whole(lowest: int, highest: float) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and lowest <= value <= highest
 
 
 def _is_alias_of_a_cache(value: Any) -> bool:
@@ -84,8 +80,11 @@ def _is_token(value: Any) -> bool:
     return isinstance(value, str) and (not value or len(value) >= SHORTEST_TOKEN)
 
 
+_is_days = _is_whole(1, 3650)
+
+
 def _is_level(value: Any) -> bool:
-    return value is None or (type(value) is int and 0 <= value <= 9)
+    return value is None or _is_whole(0, 9)(value)
 
 
 class Rule(NamedTuple):
@@ -147,7 +146,7 @@ class Settings:
     ] = 0.5
     """Share of its URLs that a section may lose from one build to the next; 1 allows it to lose all."""
 
-    BUILD_HISTORY: Annotated[int, Rule(_is_count, "Give a number of builds, for example 200.")] = 200
+    BUILD_HISTORY: Annotated[int, Rule(_is_whole(0, math.inf), "Give a number of builds, for example 200.")] = 200
     """How many finished builds of a site are kept."""
 
     HEALTH_TOKEN: Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -18,10 +18,10 @@ from sitemaps_plus.build.results import BuildProgress
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.plan.pages import url_count
 from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, PROBLEMS_SHOWN, Problem
+from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, Problem
 from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
 from sitemaps_plus.watch.status import Fullest, SectionStatus
-from sitemaps_plus.watch.visits import CrawlerSummary
+from sitemaps_plus.watch.visits import CrawlerSummary, Visits
 
 
 class Bar(NamedTuple):
@@ -125,7 +125,14 @@ class SectionRow:
     @property
     def currency(self) -> str:
         """Whether the built files are up to date."""
-        return currency_text(self.status)
+        count = len(self.status.stale)
+        return {
+            "current": _("current"),
+            "stale": ngettext("%(count)s page is stale", "%(count)s pages are stale", count) % {"count": number(count)},
+            "never built": _("never built"),
+            "live": _("rendered on request"),
+            "empty": _("no URLs"),
+        }.get(self.status.currency, _("unknown"))
 
     @property
     def path(self) -> str:
@@ -227,9 +234,9 @@ def site_panel(
     object_url: ObjectUrl,
     *,
     is_starting: bool,
-    visits: Mapping[str, Sequence[CrawlerSummary]] | None = None,
+    visits: Visits,
 ) -> SitePanel:
-    """Return the panel of a site; `visits` are those of crawlers, by section."""
+    """Return the panel of a site; `visits` may be those of other sites, too."""
     status = overview.status
     rows = [
         SectionRow(
@@ -237,33 +244,32 @@ def site_panel(
             alarms=[alarm for alarm in overview.alarms if alarm.label == one.label],
             url=make_url("section", status.site.id, one.label),
             build_url=make_url("history", one.build.pk) if one.build else "",
-            visits=(visits or {}).get(one.label, ()),
+            visits=visits.get((status.site.id, one.label), ()),
         )
         for one in status.sections
     ]
     return SitePanel(
         overview=overview,
         rows=rows,
-        left_out=[row for one in status.sections for row in left_out_rows(one, object_url, most=PROBLEMS_PER_SECTION)],
+        left_out=[
+            row
+            for one in status.sections
+            for row in left_out_rows(one.problems[:PROBLEMS_PER_SECTION], one.section, object_url)
+        ],
         charts=_site_charts(status.builds, f"site-{status.site.id}"),
-        visits=(visits or {}).get("", ()),
+        visits=visits.get((status.site.id, ""), ()),
         is_starting=is_starting,
     )
 
 
-def left_out_rows(status: SectionStatus, object_url: ObjectUrl, *, most: int = PROBLEMS_SHOWN) -> Iterator[LeftOut]:
-    """Yield the rows of a section that are left out, or listed without a part."""
-    for number, problem in status.problems[:most]:
-        url = object_url(status.section, problem.key)
-        yield LeftOut(status.label, number, problem.key, url, problem.hook, problem.reason)
-
-
-def problems_of(record: SitemapPage, section: Section | None, object_url: ObjectUrl) -> Iterator[LeftOut]:
-    """Yield the rows of a page that are left out, or listed without a part."""
-    for values in record.problems:
-        problem = Problem.from_list(record.label, values)
-        url = object_url(section, problem.key)
-        yield LeftOut(record.label, record.number, problem.key, url, problem.hook, problem.reason)
+def left_out_rows(
+    problems: Iterable[tuple[int, Problem]], section: Section | None, object_url: ObjectUrl
+) -> list[LeftOut]:
+    """Return the rows of a section that are left out, or listed without a part, from page numbers and problems."""
+    return [
+        LeftOut(one.label, number, one.key, object_url(section, one.key), one.hook, one.reason)
+        for number, one in problems
+    ]
 
 
 def page_rows(
@@ -284,18 +290,6 @@ def page_rows(
             )
         )
     return rows
-
-
-def currency_text(status: SectionStatus) -> str:
-    """Return in words whether the built files of a section are up to date."""
-    return {
-        "current": _("current"),
-        "stale": ngettext("%(count)s page is stale", "%(count)s pages are stale", status.stale_pages)
-        % {"count": number(status.stale_pages)},
-        "never built": _("never built"),
-        "live": _("rendered on request"),
-        "empty": _("no URLs"),
-    }.get(status.currency, _("unknown"))
 
 
 def section_charts(builds: Sequence[Build], label: str) -> list[Chart]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.db import OperationalError, ProgrammingError
@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from sitemaps_plus.admin import found, panels, starting
-from sitemaps_plus.admin.builds import ReadOnly
+from sitemaps_plus.admin.builds import ReadOnlyAdmin
 from sitemaps_plus.admin.links import VIEWS, AdminUrls, built_file, live_url
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
@@ -28,17 +28,13 @@ from sitemaps_plus.plan.pages import Page, active, make_plan, stored_plan
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.protocol.names import page_file
+from sitemaps_plus.protocol.reports import Problem
 from sitemaps_plus.stores.cache import is_for_one_process
 from sitemaps_plus.watch.alarms import Overview, SiteOverview, overview
 from sitemaps_plus.watch.entries import read_entries
 from sitemaps_plus.watch.find import find_url
 from sitemaps_plus.watch.status import SectionStatus, read_running
-from sitemaps_plus.watch.visits import CrawlerSummary, visits_of
-
-if TYPE_CHECKING:
-    _Base = admin.ModelAdmin[SitemapPage]
-else:
-    _Base = admin.ModelAdmin
+from sitemaps_plus.watch.visits import Visits, visits_of
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -46,7 +42,7 @@ PAGES_SHOWN = 100
 """Pages of a section in one part of its table."""
 
 
-class StatusAdmin(ReadOnly, _Base):
+class StatusAdmin(ReadOnlyAdmin):
     """The status page, in place of the list of `SitemapPage` rows, with the views of sections and pages."""
 
     status_template = "sitemaps_plus/admin/status.html"
@@ -74,13 +70,13 @@ class StatusAdmin(ReadOnly, _Base):
         self._require_view(request)
         known, urls = overview(), self._urls(request)
         sites = [one.status.site for one in known.sites]
-        visits = _visits_by_site([site.id for site in sites])
-        shown = self._site_panels(request, known, visits)
+        counts_visits = get_settings().CRAWLER_VISITS
+        shown = self._site_panels(request, known, visits_of(site.id for site in sites) if counts_visits else {})
         context = {
             "title": _("Sitemap status"),
             "alarms": panels.shown_alarms(known, urls.make_url),
             "panels": shown,
-            "shows_visits": visits is not None,
+            "shows_visits": counts_visits,
             "is_live": any(panel.running or panel.is_starting for panel in shown),
             **_search(request, sites, urls),
             **(extra_context or {}),
@@ -92,7 +88,7 @@ class StatusAdmin(ReadOnly, _Base):
         self._require_view(request)
         known, urls = overview(), self._urls(request)
         site, status = _find(known, site_id, label)
-        (panel,) = self._site_panels(request, known, None, only=site)
+        (panel,) = self._site_panels(request, known, {}, only=site)
         pages = stored_plan(status.section).listed if status.section and not status.error else []
         shown = Paginator(pages, PAGES_SHOWN).get_page(request.GET.get("p"))
         context = {
@@ -102,7 +98,7 @@ class StatusAdmin(ReadOnly, _Base):
             "row": next(row for row in panel.rows if row.status.label == label),
             "pages": _page_rows(status, [page.record for page in shown], urls),
             "shown": shown,
-            "left_out": list(panels.left_out_rows(status, urls.object_url)),
+            "left_out": panels.left_out_rows(status.problems, status.section, urls.object_url),
             "charts": panels.section_charts(site.status.builds, label),
             "live_url": live_url(request, site.status.site, "section", label),
             "is_live": bool(panel.running or panel.is_starting),
@@ -118,12 +114,13 @@ class StatusAdmin(ReadOnly, _Base):
             raise Http404(status.error)
         section, page = status.section, _find_page(status.section, number)
         record = page.record
+        problems = [(number, Problem.from_list(label, values)) for values in record.problems]
         context = {
             "title": _("Page %(number)s of %(section)s") % {"number": number, "section": label},
             "site": section.site,
             "label": label,
             "row": _page_rows(status, [record], urls)[0],
-            "left_out": list(panels.problems_of(record, section, urls.object_url)),
+            "left_out": panels.left_out_rows(problems, section, urls.object_url),
             "live_url": live_url(request, section.site, "page", label, number, "xml"),
             "public_url": f"{section.public_base}{page_file(label, number, 'xml')}",
             "file": built_file(section, number) if record.built_digest else "",
@@ -189,7 +186,7 @@ class StatusAdmin(ReadOnly, _Base):
         self,
         request: HttpRequest,
         known: Overview,
-        visits: dict[int, dict[str, list[CrawlerSummary]]] | None,
+        visits: Visits,
         only: SiteOverview | None = None,
     ) -> list[panels.SitePanel]:
         """Return the panels of all sites, or of one."""
@@ -201,7 +198,7 @@ class StatusAdmin(ReadOnly, _Base):
                 urls.make_url,
                 urls.object_url,
                 is_starting=site.status.site.id in awaited,
-                visits=None if visits is None else visits.get(site.status.site.id, {}),
+                visits=visits,
             )
             for site in ([only] if only else known.sites)
         ]
@@ -216,10 +213,7 @@ class StatusAdmin(ReadOnly, _Base):
             "can_warm": not is_for_one_process(),
             "state": _state_now(),
             "status_url": make_url("changelist"),
-            "build_url": make_url("build"),
-            "warm_url": make_url("warm"),
-            "progress_url": make_url("progress"),
-            "history_url": make_url("history"),
+            **{f"{name}_url": make_url(name) for name in ("build", "warm", "progress", "history")},
             **context,
         }
         return TemplateResponse(request, template, context)
@@ -243,18 +237,6 @@ def _search(request: HttpRequest, sites: list[SiteOrigin], urls: AdminUrls) -> d
         "finding": finding,
         "matches": found.shown_matches(finding.matches, urls.make_url, urls.object_url),
     }
-
-
-def _visits_by_site(site_ids: list[int]) -> dict[int, dict[str, list[CrawlerSummary]]] | None:
-    """Return the last visits of crawlers to each section of each site; None if they are not counted."""
-    if not get_settings().CRAWLER_VISITS:
-        return None
-    by_site: dict[int, dict[str, list[CrawlerSummary]]] = {}
-    if not site_ids:
-        return by_site
-    for (site_id, label), visits in visits_of(site_ids).items():
-        by_site.setdefault(site_id, {})[label] = visits
-    return by_site
 
 
 def _entries(request: HttpRequest, section: Section, page: Page, urls: AdminUrls) -> dict[str, Any]:
@@ -286,12 +268,10 @@ def _find(known: Overview, site_id: int, label: str) -> tuple[SiteOverview, Sect
 def _find_page(section: Section, number: int) -> Page:
     records = [record for record in active(section) if record.layout]
     # Without such a record there is no reason to make a plan, which runs the project's code.
-    is_known = any(record.number == number for record in records)
-    page = (
-        next((page for page in make_plan(section, records).pages if page.number == number), None) if is_known else None
-    )
-    if page is not None:
-        return page
+    if any(record.number == number for record in records):
+        for page in make_plan(section, records).pages:
+            if page.number == number:
+                return page
     raise Http404(f"The sitemap {section.label!r} has no page {number}.")
 
 

@@ -55,7 +55,7 @@ def hold(
     while other := lease._take():
         if if_locked == "fail":
             raise BuildLocked(other.refusal(site))
-        waiting(other.notice(site))
+        waiting(f"Waiting for another build of {site.domain}: {other.holder}.")
         time.sleep(_POLL)
     try:
         yield lease
@@ -248,9 +248,6 @@ class _Other(NamedTuple):
     age: timedelta
     left: timedelta
     """How long its lease holds if it is not renewed."""
-
-    def notice(self, site: SiteOrigin) -> str:
-        return f"Waiting for another build of {site.domain}: {self.holder}."
 
     def refusal(self, site: SiteOrigin) -> str:
         age, left = (timedelta(seconds=max(0, round(period.total_seconds()))) for period in (self.age, self.left))

@@ -91,7 +91,7 @@ class PublishedSet:
         changed = [page for page in ready.pages if known.digest(page.number) != entries[page.number].digest]
         doubted = {page.number for page in changed if not known.digest(page.number)}
         # Before anything is published: a project's template may raise, and a staged page may be damaged.
-        index = self._index_of(ready, entries)
+        index = self._index(label, SectionEntry(pages=entries, base=ready.plan.section.public_base))
         for page in changed:
             self._staged(ready, page)
         new = [page for page in changed if page.number not in known.pages]
@@ -291,10 +291,6 @@ class PublishedSet:
     def _why_stale(self, name: str, of: str) -> str:
         is_there = self.files.has_index(name) and name in self.manifest.indexes
         return f"the index of the {of} {'would list something else' if is_there else 'is missing'}"
-
-    def _index_of(self, ready: Ready, entries: dict[int, PageEntry]) -> Document | None:
-        section = SectionEntry(pages=entries, base=ready.plan.section.public_base)
-        return self._index(ready.plan.section.label, section)
 
     def _index(self, label: str, section: SectionEntry) -> Document | None:
         return make_index(self._items(label, section)) if section.pages else None

@@ -13,6 +13,8 @@ from sitemaps_plus.stores.manifest import SectionEntry
 LOCKED = 75
 """Exit status where another build holds the lease: EX_TEMPFAIL of sysexits.h, try again later."""
 
+_COUNTS = ("pages", "rendered", "skipped", "written", "urls", "bytes", "left_out")
+"""The fields of `SectionResult` that the history keeps, and of which it keeps the sums."""
 
 _PROGRESS = re.compile(r"(?P<label>.*): (?P<done>[0-9,]+) / (?P<known>[0-9,]+)")
 
@@ -88,13 +90,7 @@ class SectionResult:
         return {
             "site": self.site,
             "label": self.label,
-            "pages": self.pages,
-            "rendered": self.rendered,
-            "skipped": self.skipped,
-            "written": self.written,
-            "urls": self.urls,
-            "bytes": self.bytes,
-            "left_out": self.left_out,
+            **{name: getattr(self, name) for name in _COUNTS},
             "dropped": self.report.dropped,
             "warnings": self.report.warned,
             "error": self.error,
@@ -120,10 +116,7 @@ class BuildResult:
     def of_site(self, domain: str) -> dict[str, Any]:
         """Return the fields of ``Build`` that the history keeps of one site."""
         sections = [section for section in self.sections if section.site == domain]
-        counts = {
-            name: sum(getattr(section, name) for section in sections)
-            for name in ("pages", "rendered", "skipped", "written", "urls", "bytes", "left_out")
-        }
+        counts = {name: sum(getattr(section, name) for section in sections) for name in _COUNTS}
         kept = [
             {
                 **section.as_json(),

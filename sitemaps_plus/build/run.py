@@ -43,23 +43,20 @@ def build(labels: Sequence[str] = (), **options: Any) -> BuildResult:
     unknown site, or where there is none. A ``Site`` with an unusable domain is an error of the result, and the others
     are built. A section that fails keeps its published files and stays in the index.
     """
-    return _build(BuildOptions(labels=labels, **options))
-
-
-def _build(options: BuildOptions) -> BuildResult:
-    labels = chosen_labels(options.labels)
+    given = BuildOptions(labels=labels, **options)
+    labels = chosen_labels(labels)
     started = time.monotonic()
     result = BuildResult()
-    with neutral(), make_crew(options.workers) as crew:
-        if not labels and not options.allow_shrink:
+    with neutral(), make_crew(given.workers) as crew:
+        if not labels and not given.allow_shrink:
             raise SitemapError(
                 "No sitemap is registered, so there is nothing to build, and what is published stays. Register a "
                 "Sitemap class in the sitemaps.py of an app in INSTALLED_APPS."
             )
         # All sites before the first is built: an unusable host is found before anything is published.
-        for site in chosen_sites(options.sites, partial(_add_unusable, result)):
+        for site in chosen_sites(given.sites, partial(_add_unusable, result)):
             if not result.is_stopped:
-                _build_site(site, labels, options, result, crew)
+                _build_site(site, labels, given, result, crew)
     result.seconds = time.monotonic() - started
     return result
 

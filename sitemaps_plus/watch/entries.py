@@ -54,19 +54,13 @@ class Item:
     lastmod: str | None = None
     changefreq: str | None = None
     priority: str | None = None
-    images: Sequence[Media] = ()
-    videos: Sequence[Media] = ()
-    news: Sequence[Media] = ()
+    media: Sequence[Media] = ()
+    """Images, videos and news, in the order of the ``<url>`` element."""
     alternates: Sequence[Link] = ()
     xml: str = ""
     """The ``<url>`` element as the writer writes it."""
     problems: Sequence[Problem] = ()
     """All that was left out, dropped or looks wrong in the row."""
-
-    @property
-    def media(self) -> list[Media]:
-        """Images, videos and news."""
-        return [*self.images, *self.videos, *self.news]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +140,6 @@ def _items(key: object, pk: Any, entries: Sequence[Entry], problems: dict[object
     if not entries:
         yield Item(key=key, pk=pk, loc=None, problems=found)
     for entry in entries:
-        media = _parsed(entry.media)
         yield Item(
             key=key,
             pk=pk,
@@ -154,9 +147,7 @@ def _items(key: object, pk: Any, entries: Sequence[Entry], problems: dict[object
             lastmod=entry.lastmod,
             changefreq=entry.changefreq,
             priority=entry.priority,
-            images=[one for one in media if one.name == "image"],
-            videos=[one for one in media if one.name == "video"],
-            news=[one for one in media if one.name == "news"],
+            media=_parsed(entry.media),
             alternates=[*entry.links, *entry.more_links],
             xml=url_element(entry).strip(),
             problems=found,

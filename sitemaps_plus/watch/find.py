@@ -16,9 +16,7 @@ from sitemaps_plus.plan.sections import Section, get_sections, neutral
 from sitemaps_plus.plan.sites import SiteOrigin, get_sites
 from sitemaps_plus.protocol.addresses import Scope, check_scope, normalize
 from sitemaps_plus.stores.published import PublishedFiles
-from sitemaps_plus.watch.section_search import Match, Searched, SectionSearch, Verdict
-
-__all__ = ["Finding", "Match", "Searched", "Verdict", "find_url"]
+from sitemaps_plus.watch.section_search import Match, Searched, SectionSearch
 
 logger = logging.getLogger("sitemaps_plus")
 

@@ -98,11 +98,6 @@ class SectionStatus:
     missing_files: int = 0
     """Number of built pages that have no file."""
 
-    @property
-    def stale_pages(self) -> int:
-        """The number of stale pages."""
-        return len(self.stale)
-
 
 @dataclass(slots=True, kw_only=True)
 class SiteStatus:
@@ -137,21 +132,17 @@ def read_statuses(sites: Sequence[SiteOrigin]) -> list[SiteStatus]:
     Each section that is paged by position costs an aggregate over its rows.
     """
     with neutral():
-        return _facts(sites)
+        records: dict[tuple[int, str], list[SitemapPage]] = {}
+        known = SitemapPage.objects.filter(site__in=[site.id for site in sites], retired_at=None)
+        for record in known.order_by("rank", "number"):
+            if record.layout:
+                records.setdefault((record.site, record.label), []).append(record)
+        return [_site_facts(site, records) for site in sites]
 
 
 def read_running() -> list[Build]:
     """Return the running builds of all sites, in one query."""
     return list(Build.objects.exclude(lease=None).filter(expires_at__gt=DatabaseNow()).order_by("pk"))
-
-
-def _facts(sites: Sequence[SiteOrigin]) -> list[SiteStatus]:
-    records: dict[tuple[int, str], list[SitemapPage]] = {}
-    known = SitemapPage.objects.filter(site__in=[site.id for site in sites], retired_at=None)
-    for record in known.order_by("rank", "number"):
-        if record.layout:
-            records.setdefault((record.site, record.label), []).append(record)
-    return [_site_facts(site, records) for site in sites]
 
 
 def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPage]]) -> SiteStatus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -36,8 +36,12 @@ class CrawlerSummary:
     """Other responses, such as errors."""
 
 
-def visits_of(site_ids: Iterable[int]) -> dict[tuple[int, str], list[CrawlerSummary]]:
-    """Return the visits by site and label, with the latest visitor first; "" is the label of the site's index.
+Visits = Mapping[tuple[int, str], Sequence[CrawlerSummary]]
+"""By site and label, with the latest visitor first; "" is the label of the site's index."""
+
+
+def visits_of(site_ids: Iterable[int]) -> Visits:
+    """Return the visits to some sites.
 
     Takes one query. Visits that a process has not written yet are not included.
     """

@@ -27,10 +27,10 @@ def nowhere(section, key):
     return ""
 
 
-def panel(*builds, alarms=(), sections=(), **given):
+def panel(*builds, alarms=(), sections=(), visits=None):
     status = SiteStatus(site=SITE, sections=list(sections), builds=list(builds))
     overview = SiteOverview(status=status, alarms=list(alarms))
-    return panels.site_panel(overview, make_url, nowhere, is_starting=False, **given)
+    return panels.site_panel(overview, make_url, nowhere, is_starting=False, visits=visits or {})
 
 
 def test_the_progress_of_a_build_has_a_text_and_numbers():
@@ -98,7 +98,9 @@ def test_a_row_of_the_table_has_the_result_of_the_last_build():
         for number, outcome in enumerate(outcomes)
     ]
 
-    rows = panel(sections=sections, alarms=[Alarm("warning", "s1", "", "")], visits={"s2": ["Googlebot"]}).rows
+    rows = panel(
+        sections=sections, alarms=[Alarm("warning", "s1", "", "")], visits={(SITE.id, "s2"): ["Googlebot"]}
+    ).rows
 
     assert [row.outcome for row in rows] == ["", "held back", "failed", "done"]
     assert [row.build_url for row in rows] == ["", "history/1", "history/2", "history/3"]
@@ -121,7 +123,9 @@ def test_a_row_of_the_table_has_the_result_of_the_last_build():
 def test_each_currency_has_words(currency, text):
     stale = dict.fromkeys((1, 2, 3), ROWS_CHANGED)
 
-    assert panels.currency_text(SectionStatus(label="a", section=None, currency=currency, stale=stale)) == text
+    (row,) = panel(sections=[SectionStatus(label="a", section=None, currency=currency, stale=stale)]).rows
+
+    assert row.currency == text
 
 
 def test_estimated_counts_are_marked():

@@ -298,7 +298,8 @@ def test_media_are_shown_as_they_are_written():
 
     (item,) = read_entries(section, first_page(section)).items
 
-    (image,), (video,), (news,) = item.images, item.videos, item.news
+    image, video, news = item.media
+    assert [one.name for one in item.media] == ["image", "video", "news"]
     assert image.loc == "https://example.com/a%20%26%20b.jpg"
     assert (video.loc, video.title) == ("https://example.com/still.jpg", f"<Film> {product.name}")
     assert ("content_loc", "https://example.com/film.mp4") in video.fields

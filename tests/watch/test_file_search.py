@@ -17,7 +17,8 @@ from sitemaps_plus import (
 )
 from sitemaps_plus.build import build
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
-from sitemaps_plus.watch.find import Verdict, find_url
+from sitemaps_plus.watch.find import find_url
+from sitemaps_plus.watch.section_search import Verdict
 from testapp.models import Product
 from url_search import (
     HOST,

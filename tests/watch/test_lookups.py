@@ -15,7 +15,8 @@ from sitemaps_plus import (
     UrlFor,
     register,
 )
-from sitemaps_plus.watch.find import Verdict, find_url
+from sitemaps_plus.watch.find import find_url
+from sitemaps_plus.watch.section_search import Verdict
 from testapp.models import Leaflet, Product, Translation
 from url_search import HOST, AbsoluteProducts, AllLanguages, UrlProducts, found, of, use_unprefixed
 

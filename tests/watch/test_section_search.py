@@ -21,7 +21,8 @@ from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import get_site
 from sitemaps_plus.watch.entries import read_entries
-from sitemaps_plus.watch.find import Verdict, find_url
+from sitemaps_plus.watch.find import find_url
+from sitemaps_plus.watch.section_search import Verdict
 from testapp.models import Article, Product
 from url_search import HOST, AbsoluteProducts, AllLanguages, UrlProducts, found, of, use_unprefixed
 

@@ -28,6 +28,9 @@ from sitemaps_plus.serve.cached import warm
 from sitemaps_plus.stores.cache import is_for_one_process
 from sitemaps_plus.watch.alarms import overview
 
+_PASSED_ON = ("sites", "full", "repack", "strict", "workers", "allow_shrink", "prune", "if_locked")
+"""The options of the command that are options of `build`."""
+
 
 class Command(BaseCommand):
     """Run a build, or report what one would do, and turn the result into output and an exit status."""
@@ -82,15 +85,8 @@ class Command(BaseCommand):
             progress = reports.WaitNotice(self.stderr)
         return build(
             options["labels"],
-            sites=options["sites"],
-            full=options["full"],
-            repack=options["repack"],
-            strict=options["strict"],
+            **{name: options[name] for name in _PASSED_ON},
             progress=progress,
-            workers=options["workers"],
-            allow_shrink=options["allow_shrink"],
-            prune=options["prune"],
-            if_locked=options["if_locked"],
             started_by=options["started_by"] or _user(),
             is_stopped=lambda: bool(caught),
         )

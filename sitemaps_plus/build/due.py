@@ -52,17 +52,24 @@ class Due(NamedTuple):
 def examine(labels: Sequence[str] = (), *, sites: Sequence[str] = (), full: bool = False) -> Iterator[Due]:
     """Yield the pages that a build would render, or take out of the index, and why; nothing is written.
 
-    Raises the errors of `build`. The error of a site that cannot be built comes after all other sites; the error of a
-    section that cannot be planned comes at once.
+    A section whose class raises is yielded with the error as its reason. Raises the errors of `build`; the error of a
+    site that cannot be built comes after all other sites.
     """
     labels = chosen_labels(labels)
     errors: list[NoOrigin] = []
     with neutral():
         for site in chosen_sites(sites, errors.append):
             published = PublishedSet(site)
+            planned = []
             for label in labels:
-                yield from _examine_section(site, label, published.manifest.section(label), full=full)
-            for label, reason in published.stale_indexes(labels):
+                try:
+                    yield from _examine_section(site, label, published.manifest.section(label), full=full)
+                    planned.append(label)
+                except Exception as error:  # code of the project
+                    yield Due(
+                        site.domain, label, 0, f"it cannot be built: {type(error).__name__}: {error}", is_stale=True
+                    )
+            for label, reason in published.stale_indexes(planned):
                 yield Due(site.domain, label, 0, reason, is_stale=True)
     for error in errors:
         raise error

@@ -124,7 +124,9 @@ def url_count(section: Section, record: SitemapPage) -> int:
     """Return how many URLs a page has; for a page that changed since it was rendered, as many as its rows may have."""
     if record.urls is not None:
         return record.urls
-    return (record.rows or 0) * max(1, len(section.languages))
+    # By position the languages of an item are counted already.
+    per_row = max(1, len(section.languages)) if section.paged_by == "key" else 1
+    return (record.rows or 0) * per_row
 
 
 def numbered(section: Section, using: str | None = None) -> QuerySet[SitemapPage]:

@@ -244,3 +244,16 @@ def test_without_its_tables_a_build_fails_and_keeps_all_files(built: BuiltSet) -
     assert ["no such table" in str(section.error) for section in result.sections] == [True, True]
     assert touched == set()
     assert build().is_complete
+
+
+def test_a_class_that_raises_is_reported_beside_what_is_due_of_the_others(built: BuiltSet) -> None:
+    def fail(self: Any) -> list[str]:
+        raise ConnectionError("the service is down")
+
+    register("broken", type("Broken", (Names,), {"items": fail}))
+    _insert()
+
+    found = list(examine())
+
+    assert Due("example.com", "broken", 0, "it cannot be built: ConnectionError: the service is down", True) in found
+    assert "products" in {due.label for due in found}

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.contrib import sitemaps as contrib
 
 from samples import Products, make_products, section_of
 from sitemaps_plus.errors import PageGone, PageNotFound
@@ -78,6 +79,10 @@ def test_a_page_that_was_not_rendered_since_it_changed_has_a_url_for_each_row_an
     (page,) = refresh(section).pages
 
     assert url_count(section, page.record) == 9
+
+    by_position = section_of(type("Classic", (contrib.Sitemap,), {"i18n": True, "items": lambda self: [1, 2]}))
+    (page,) = refresh(by_position).pages
+    assert url_count(by_position, page.record) == 6
 
     page.record.urls = 0
     assert url_count(section, page.record) == 0

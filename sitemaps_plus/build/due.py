@@ -71,8 +71,8 @@ def examine(labels: Sequence[str] = (), *, sites: Sequence[str] = (), full: bool
                     )
             for label, reason in published.stale_indexes(planned):
                 yield Due(site.domain, label, 0, reason, is_stale=True)
-    for error in errors:
-        raise error
+    for unusable in errors:
+        raise unusable
 
 
 def due_check(section: Section, known: SectionEntry, fingerprint: str, *, full: bool, is_strict: bool) -> WhyDue:

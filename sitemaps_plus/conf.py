@@ -18,8 +18,8 @@ from sitemaps_plus.protocol.names import FORMATS, Format
 SHORTEST_TOKEN = 16
 """The fewest characters that `HEALTH_TOKEN` may have."""
 
-_FORMATS_HINT = f"Give a list of some of {', '.join(FORMATS)}."
-_TRUTH = "Use True or False, not a text: any text counts as true."
+_FORMATS_HINT = f"Give a list with any of {', '.join(FORMATS)}."
+_TRUTH = "Use True or False, not a string: any non-empty string counts as true."
 
 
 def _is_bool(value: object) -> bool:
@@ -113,14 +113,14 @@ class Settings:
     EXTENSION: Annotated[Format, Rule(_is_extension, 'Use "xml" or "xml.gz".')] = "xml"
     """The extension of the pages that an index lists: ``"xml"`` or ``"xml.gz"``."""
 
-    CACHE: Annotated[str, Rule(_is_alias_of_a_cache, "Use an alias of CACHES: {caches}.")] = "default"
+    CACHE: Annotated[str, Rule(_is_alias_of_a_cache, "Use one of the aliases in CACHES: {caches}.")] = "default"
     """Alias in ``CACHES`` of the cache that keeps finished pages."""
 
     CHECK_EVERY: Annotated[float, Rule(_is_duration, "Give a number of seconds, for example 60.")] = 60
     """Seconds for which a plan, a page or an index is used before the database is queried for changes."""
 
     MAX_AGE: Annotated[float, Rule(_is_duration, "Give a number of seconds, for example 86400.")] = 86_400
-    """Seconds after which a cached or built page is rendered again, whatever its validator says."""
+    """Longest time in seconds before a cached or built page is rendered again; pages are spread over its last fifth."""
 
     CACHE_CONTROL: Annotated[str, Rule(_is_header, 'Give the text of the header, "" for none.')] = (
         "public, max-age=300, stale-while-revalidate=3600"
@@ -151,9 +151,10 @@ class Settings:
 
     HEALTH_TOKEN: Annotated[
         str,
-        Rule(_is_token, f"Give a text of {SHORTEST_TOKEN} or more characters that nobody can guess.", is_secret=True),
+        Rule(_is_token, f"Give a string of {SHORTEST_TOKEN} or more characters that nobody can guess.", is_secret=True),
     ] = ""
-    """The token that a monitor sends to ``/sitemap-health.json``; without one only users who may see the status can."""
+    """The token that a monitor sends to ``/sitemap-health.json``; without a token, only users who
+    may view the status page have access."""
 
     CRAWLER_VISITS: Annotated[bool, Rule(_is_bool, _TRUTH)] = True
     """Whether visits of crawlers to registered sitemaps are counted, by their user agents."""

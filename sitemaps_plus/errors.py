@@ -51,7 +51,7 @@ class PageEmpty(PageNotFound):
     def __init__(self, text: str, *, report: object) -> None:
         super().__init__(text)
         self.report = report
-        """The ``Report`` with the reasons for which rows were left out."""
+        """The ``Report`` that says why rows were left out."""
 
 
 class PageGone(PageNotFound):
@@ -59,7 +59,7 @@ class PageGone(PageNotFound):
 
 
 class InvalidPlace(SitemapError, ValueError):
-    """The cursor of a list of entries is not one that the list itself gave."""
+    """The cursor of a list of entries was not issued by this list."""
 
 
 class Unavailable(SitemapError, RuntimeError):

@@ -27,10 +27,10 @@ from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.plan.validators import fingerprint_of, longest, moment
 from sitemaps_plus.stores.manifest import SectionEntry
 
-NO_USABLE_ROW = Reason("it had no usable row", is_stale=False)
+NO_USABLE_ROW = Reason("none of its rows had a usable URL when it was last rendered", is_stale=False)
 OLD = Reason("its rows were last read long ago, see MAX_AGE", is_stale=False)
 RAISED = Reason("your code raised an error for one of its rows, which may work now", is_stale=False)
-LEFT_OUT = Reason("parts of it were left out", is_stale=False)
+LEFT_OUT = Reason("rows or parts of rows were left out, and the build is strict", is_stale=False)
 FULL = Reason("--full renders all pages", is_stale=False)
 
 WhyDue = Callable[[Plan, Page], Reason | None]

@@ -40,8 +40,9 @@ def check_expressions(sitemap: Any) -> Found:
         if problem := _problem(part):
             yield "E020", f".{part.hook}: {part.prefix}{problem}", _remedy(part)
         elif name := _to_many(part):
-            problem = f"F({name!r}) leads to many rows, so a row is listed once for each of them, with only one value."
-            yield "W021", f".{part.hook}: {problem}", _related_hint(part.hook, name)
+            problem = "so each row would be listed once per related row, each time with one value."
+            text = f".{part.hook}: F({name!r}) follows a relation to many rows, {problem}"
+            yield "W021", text, _related_hint(part.hook, name)
 
 
 def _remedy(part: _Part) -> str:
@@ -59,7 +60,8 @@ def _related_hint(hook: str, name: str) -> str:
     if hook == "images" and column and "__" not in column:
         return f"Write images = Related({relation!r}, Image(loc=F({column!r}))), which reads all of them."
     if hook in EXTENSIONS:
-        return f"Write {hook} = Related({relation!r}, ...), with a value of the related rows, which reads all of them."
+        related = f"{hook} = Related({relation!r}, ...)"
+        return f"Write {related}, whose value is built from each related row; this reads all of them."
     return f"Choose one of them with Max({name!r}), another aggregate, a Subquery, or Related(..., language=...)."
 
 

@@ -33,9 +33,9 @@ def check_hreflang(sitemap: Any) -> Found:
     if unknown := [code for code in languages if not _is_known(code)]:
         yield (
             "W018",
-            " makes URLs in languages with codes that search engines do not know, and no page links to them: "
+            " has languages whose codes search engines do not know, so no hreflang link is written for them: "
             f"{', '.join(map(repr, unknown))}.",
-            f'Set SITEMAPS_PLUS = {{"HREFLANG": {{{unknown[0]!r}: "..."}}}} to a code that they know, or to None. '
+            'Map each code in SITEMAPS_PLUS["HREFLANG"] to one they know, or to None. '
             "If you have not set LANGUAGES, set it to the languages of your pages.",
         )
 

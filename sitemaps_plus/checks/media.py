@@ -18,7 +18,8 @@ _PROBE = "sitemaps-plus-check.jpg"
 """A file that need not exist: storages make URLs without looking for it."""
 
 _OPTIONS = (
-    "in the OPTIONS of the storage. Its files must be public then: move these to a storage of their own if necessary."
+    "in the OPTIONS of the storage. All files of that storage must then be public; if some are not, give the images "
+    "and videos a storage of their own."
 )
 
 

@@ -63,22 +63,27 @@ def check_origin(**_kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-def _check_addresses(name: str, given: Any, problem: Any, example: str) -> Iterator[CheckMessage]:
+def _check_addresses(name: str, given: Any, error_of: Any, example: str) -> Iterator[CheckMessage]:
     if isinstance(given, Mapping):
         texts, ids = list(given.values()), list(given)
     else:
         texts, ids = [] if given is None else [given], []
     for text in texts:
-        if reason := problem(text):
+        if reason := error_of(text):
             yield Error(
                 f'SITEMAPS_PLUS["{name}"] has {text!r}: {reason}',
                 hint=f'It should look like "{example}".',
                 id="sitemaps_plus.E003",
             )
     if isinstance(given, Mapping) and (not ids or not all(type(site_id) is int for site_id in ids)):
+        problem = (
+            f"has the keys {ids!r}, which should be ids of sites."
+            if ids
+            else "is empty; give one URL for each site id."
+        )
         yield Error(
-            f'SITEMAPS_PLUS["{name}"] has the keys {ids!r}, which should be ids of sites.',
-            hint=f'Write {{1: "{example}"}}, with the ids of the Sites framework, or one text for the only site.',
+            f'SITEMAPS_PLUS["{name}"] {problem}',
+            hint=f'Write {{1: "{example}"}}, with the ids of the Sites framework, or one string for the only site.',
             id="sitemaps_plus.E003",
         )
 
@@ -90,7 +95,7 @@ def check_origin_is_known(**_kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         Warning(
-            "The host of the site is only known from requests: build_sitemaps cannot run, and clients can forge it.",
+            "The host of the site is only known from requests: clients can forge it, and build_sitemaps cannot run.",
             hint='Set SITEMAPS_PLUS = {"ORIGIN": "https://example.com"} or install django.contrib.sites.',
             id="sitemaps_plus.W004",
         )
@@ -177,21 +182,23 @@ def _check_shadow(index: str, label: str | None) -> Iterator[CheckMessage]:
         # resolve() takes the path after the script prefix.
         match = resolve(f"/{path.removeprefix(get_script_prefix())}")
     except Resolver404:
-        answers = "nothing"
-    else:
-        if match.func is expected:
-            return
-        answers = match.view_name
-    yield Warning(
-        f"{path} is answered by {answers}, not by sitemaps_plus.",
-        hint="Remove the other pattern from the URLconf, or put include('sitemaps_plus.urls') before it.",
-        id="sitemaps_plus.W016",
-    )
+        yield Warning(
+            f"No URL pattern answers {path}.",
+            hint='Include the URLconf where all of its URLs match: path("", include("sitemaps_plus.urls")).',
+            id="sitemaps_plus.W016",
+        )
+        return
+    if match.func is not expected:
+        yield Warning(
+            f"{path} is answered by {match.view_name}, not by sitemaps_plus.",
+            hint="Remove the other pattern from the URLconf, or put include('sitemaps_plus.urls') before it.",
+            id="sitemaps_plus.W016",
+        )
 
 
 def _origin_error(text: Any) -> str | None:
     if not isinstance(text, str):
-        return f"it is a {type(text).__name__}, not a text."
+        return f"it must be a string, not {type(text).__name__}."
     try:
         Origin.parse(text)
     except SitemapError as error:
@@ -201,7 +208,7 @@ def _origin_error(text: Any) -> str | None:
 
 def _public_url_error(text: Any) -> str | None:
     if not isinstance(text, str):
-        return f"it is a {type(text).__name__}, not a text."
+        return f"it must be a string, not {type(text).__name__}."
     try:
         if text.startswith("/") or "?" in text or "#" in text:
             raise InvalidEntry("E-URL-RELATIVE", "it is not an absolute URL of a directory.")

@@ -37,7 +37,7 @@ class Registry:
         known = self._sitemaps.get(label)
         if known is not None and known is not sitemap and not _is_reloaded(known, sitemap):
             raise InvalidSitemap(
-                f"The label {label!r} is used by {_path(known)}; register {_path(sitemap)} under another one."
+                f"The label {label!r} is used by {_path(known)}; register {_path(sitemap)} under another label."
             )
         self._sitemaps[label] = sitemap
 
@@ -155,8 +155,8 @@ def _check_hooks(cls: type, hooks: Hooks) -> None:
     expressions = [hook.name for hook in every if hook.kind in ("expression", "declared")]
     if expressions and not issubclass(cls, (ModelSitemap, contrib.GenericSitemap)):
         raise InvalidSitemap(
-            f"{cls.__name__}.{expressions[0]} is an ORM expression, which needs a QuerySet. Derive {cls.__name__} "
-            "from ModelSitemap and rename items() to get_queryset(), or make the hook a method."
+            f"{cls.__name__}.{expressions[0]} takes values from the database and so needs a QuerySet. Derive "
+            f"{cls.__name__} from ModelSitemap and rename items() to get_queryset(), or make the hook a method."
         )
     for hook in (hooks.location, hooks.lastmod, hooks.changefreq, hooks.priority, hooks.x_default):
         _check_gives_one(cls, hook)
@@ -171,7 +171,7 @@ def _check_gives_one(cls: type, hook: Hook) -> None:
         )
     if isinstance(hook.value, Value) or kind == "links":
         raise InvalidSitemap(
-            f"{cls.__name__}.{hook.name} is {shown(hook.value)}, which belongs into images, videos, news or hreflang."
+            f"{cls.__name__}.{hook.name} is {shown(hook.value)}, which belongs in images, videos, news or hreflang."
         )
 
 
@@ -205,7 +205,8 @@ def _check_arguments(cls: type) -> None:
         inspect.signature(cls).bind()
     except TypeError as error:
         raise InvalidSitemap(
-            f"{cls.__name__} cannot be made without arguments ({error}): register an instance, {cls.__name__}(...)."
+            f"{cls.__name__} cannot be instantiated without arguments ({error}). Register an instance instead: "
+            f"{cls.__name__}(...)."
         ) from error
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from django.core.management.base import CommandError, DjangoHelpFormatter
 
 HELP = """\
-Build sitemaps as static files. A build renders and publishes the pages whose rows changed, then the indexes; all other
-files stay as they are. Without labels it builds all sections of all sites. A section that fails keeps its last files.
+Build sitemaps as static files. A build renders only the pages that may have changed, publishes them and then
+the indexes, and removes files that have long been unlisted. Without labels it builds all sections of all sites. A
+section that fails keeps its last files.
 
 examples:
   manage.py build_sitemaps                         build what changed, in all sections of all sites
@@ -153,7 +154,7 @@ def _workers(text: str) -> int:
     """Return the number of processes; 0 stands for one for each core."""
     if text == "auto":
         return 0
-    if not (text.isascii() and text.isdecimal()):
+    if not (text.isascii() and text.isdecimal() and int(text)):
         raise ArgumentTypeError(
             f'{text!r} is not a number of processes: use 1 or more, or "auto" for one on each core.'
         )

@@ -98,7 +98,16 @@ def due_lines(found: Sequence[Due], *, is_check: bool) -> Iterator[str]:
     for due in found:
         name = f"{due.label} page {due.number}" if due.number else f"{due.label} index".strip()
         yield f"{due.site} {name}: {due.reason}"
-    yield f"{count(len(found), 'page')} {'stale' if is_check else 'would be rendered or removed'}"
+    yield count_stale(found) if is_check else f"{_count_due(found)} would be rendered or removed"
+
+
+def count_stale(found: Sequence[Due]) -> str:
+    """Return how many pages and indexes are stale, as a sentence without a full stop."""
+    return f"{_count_due(found)} {'is' if len(found) == 1 else 'are'} stale"
+
+
+def _count_due(found: Sequence[Due]) -> str:
+    return f"{len(found):,} {'page or index' if len(found) == 1 else 'pages or indexes'}"
 
 
 def due_json(found: Sequence[Due]) -> dict[str, Any]:

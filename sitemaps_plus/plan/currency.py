@@ -21,10 +21,10 @@ class Reason(NamedTuple):
 
 
 NEVER_BUILT = Reason("it was never built")
-FILE_MISSING = Reason("its file is missing, or its manifest entry")
+FILE_MISSING = Reason("its file or its manifest entry is missing")
 FILE_UNFINISHED = Reason("one of its files is missing, or was not finished")
 ORIGIN_CHANGED = Reason("its origin or URL prefix changed")
-ROWS_CHANGED = Reason("its rows changed")
+CONTENT_CHANGED = Reason("its content changed since the build")
 SECTION_CHANGED = Reason("rows of the section changed")
 RECIPE_CHANGED = Reason("its Sitemap class, a URL pattern, a template or a setting changed")
 NO_URLS = Reason("it has no URLs any more")
@@ -60,7 +60,7 @@ class CurrencyCheck:
         if record.origin != self._base:
             return ORIGIN_CHANGED
         if not record.digest or record.digest != record.built_digest or (page and page.digest != record.digest):
-            return ROWS_CHANGED
+            return CONTENT_CHANGED
         if is_by_position and known and self.fingerprint and self.fingerprint != known.fingerprint:
             return SECTION_CHANGED
         if record.recipe != self._recipe or record.urls is None:

@@ -30,6 +30,10 @@ PROBLEMS_SHOWN = 20
 _LONGEST_KEY = 200
 _LONGEST_REASON = 500
 
+_LEFT_OUT = "row {0.key} was left out because of its {0.hook}"
+_DROPPED = "{0.hook} of {0.key} was dropped"
+_QUESTIONABLE = "{0.hook} of {0.key} is questionable"
+
 _keeps_broken: ContextVar[bool] = ContextVar("sitemaps_plus_keeps_broken", default=False)
 
 
@@ -80,19 +84,19 @@ class Report:
         """Count a row that is left out because its location is invalid."""
         self.left_out += 1
         problem = self._note(key, hook, error)
-        self._fail(problem, "was left out")
+        self._fail(problem, _LEFT_OUT)
         if self._on_left_out:
             self._on_left_out(problem)
 
     def drop(self, key: object, hook: str, error: Exception) -> None:
         """Count an optional part that is invalid; the row stays."""
         self.dropped += 1
-        self._fail(self._note(key, hook, error), "was dropped")
+        self._fail(self._note(key, hook, error), _DROPPED)
 
     def warn(self, key: object, hook: str, code: str, text: str) -> None:
         """Count a value that was changed or looks wrong; it stays."""
         self.warned += 1
-        self._add(self._problem(key, hook, code, f"{text} [{code}]"), "is questionable")
+        self._add(self._problem(key, hook, code, f"{text} [{code}]"), _QUESTIONABLE)
 
     def merge(self, other: Report) -> None:
         """Add the counts and the problems of another report."""
@@ -115,29 +119,28 @@ class Report:
     def _problem(self, key: object, hook: str, code: str, reason: str) -> Problem:
         return Problem(self.label, _one_line(key, _LONGEST_KEY), hook, code, _one_line(reason, _LONGEST_REASON))
 
-    def _add(self, problem: Problem, what: str) -> None:
+    def _add(self, problem: Problem, template: str) -> None:
         if len(self.problems) < PROBLEMS_PER_REPORT:
             self.problems.append(problem)
         if (problem.hook, problem.code) not in self._logged:
             self._logged.add((problem.hook, problem.code))
-            logger.warning(
-                "Sitemap section %s: %s of %s %s: %s", self.label, problem.hook, problem.key, what, problem.reason
-            )
+            text = template.format(problem)
+            logger.warning("Sitemap section %s: %s: %s", self.label, text, problem.reason)
 
-    def _fail(self, problem: Problem, what: str) -> None:
+    def _fail(self, problem: Problem, template: str) -> None:
         if self.strict:
             raise StrictError(
-                f"Sitemap section {problem.label!r}: {problem.hook} of {problem.key} {what}: {problem.reason}. "
-                "Correct the row, filter it out, or leave such rows out: without --strict in a build, and with "
-                'SITEMAPS_PLUS["STRICT"] set to False.'
+                f"Sitemap section {problem.label!r}: {template.format(problem)}: {problem.reason}. This is an error "
+                'because STRICT is on. Without --strict, or with SITEMAPS_PLUS["STRICT"] = False, such rows or parts '
+                "are left out."
             )
-        self._add(problem, what)
+        self._add(problem, template)
 
 
 class Silence(Report):
     """A report that keeps and logs nothing, for rows that are rendered a second time."""
 
-    def _add(self, problem: Problem, what: str) -> None:
+    def _add(self, problem: Problem, template: str) -> None:
         pass
 
 

@@ -101,7 +101,7 @@ def overview(names: Sequence[str] = ()) -> Overview:
         missing = missing_tables()
         if not missing:
             raise
-        text = _("Tables are missing in the database: %(tables)s.") % {"tables": ", ".join(missing)}
+        text = _("Tables are missing from the database: %(tables)s.") % {"tables": ", ".join(missing)}
         return Overview(alarms=[Alarm("error", "", text, _("Run migrate."))])
 
 
@@ -135,11 +135,13 @@ def _site_alarms(status: SiteStatus) -> Iterator[Alarm]:
     yield from _file_alarms(status)
     for label, urls in status.unregistered.items():
         text = ngettext(
-            "%(label)s is no longer registered, but %(count)d URL of it is still published.",
-            "%(label)s is no longer registered, but %(count)d URLs of it are still published.",
+            "%(label)s is no longer registered, but %(count)d of its URLs is still published.",
+            "%(label)s is no longer registered, but %(count)d of its URLs are still published.",
             urls,
         ) % {"label": label, "count": urls}
-        remedy = _("Register it again, or build with --allow-shrink to remove it from the index.")
+        remedy = _(
+            "Register it again. If its removal is intended, build again; if the build refuses, add --allow-shrink."
+        )
         yield Alarm("warning", label, text, remedy)
     for section in status.sections:
         yield from _section_alarms(status, section)
@@ -196,8 +198,8 @@ def _outcome_alarms(status: SectionStatus) -> Iterator[Alarm]:
         yield Alarm("error", status.label, text, remedy)
     elif status.published_urls and not status.urls and not status.error:
         text = ngettext(
-            "The section lost all of its rows; %(count)d URL is still published.",
-            "The section lost all of its rows; %(count)d URLs are still published.",
+            "The section has no URLs any more; %(count)d URL is still published.",
+            "The section has no URLs any more; %(count)d URLs are still published.",
             status.published_urls,
         ) % {"count": status.published_urls}
         remedy = _("Check its queryset. If this is intended, build the section with --allow-shrink.")
@@ -206,12 +208,11 @@ def _outcome_alarms(status: SectionStatus) -> Iterator[Alarm]:
 
 def _row_alarms(status: SectionStatus) -> Iterator[Alarm]:
     if status.left_out:
-        first = next((f"{problem.hook}: {problem.reason}" for _number, problem in status.problems), "")
-        text = ngettext(
-            "%(count)d row is left out. %(first)s",
-            "%(count)d rows are left out. The first: %(first)s",
-            status.left_out,
-        ) % {"count": status.left_out, "first": first}
+        text = ngettext("%(count)d row is left out.", "%(count)d rows are left out.", status.left_out)
+        text %= {"count": status.left_out}
+        if first := status.first_left_out:
+            reason = f"{first.hook}: {first.reason}"
+            text += " " + (_("The first: %(first)s") % {"first": reason} if status.left_out > 1 else reason)
         remedy = _("Correct the rows, which the status page lists, or exclude them from the queryset.")
         yield Alarm("warning", status.label, text, remedy)
 
@@ -225,7 +226,7 @@ def _currency_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]
     is_new = status.currency == "never built" and not status.outcome
     if is_new and any(section.built_at for section in site.sections):
         text = _("This section was never built.")
-        yield Alarm("warning", status.label, text, _("Build it. Until then, no index lists it."))
+        yield Alarm("warning", status.label, text, _("Build it. Until then, the built index does not list it."))
 
 
 def _sorted(alarms: Iterator[Alarm]) -> list[Alarm]:

@@ -87,6 +87,8 @@ class SectionStatus:
     left_out: int = 0
     dropped: int = 0
     problems: list[tuple[int, Problem]] = field(default_factory=list)
+    first_left_out: Problem | None = None
+    """The first stored problem that left out a row."""
     build: Build | None = None
     """The newest build of this section."""
     outcome: dict[str, Any] = field(default_factory=dict)
@@ -207,11 +209,25 @@ def _page_facts(status: SectionStatus, section: Section, plan: Plan) -> None:
         if record.built_digest:
             status.built.add(record.number)
             status.left_out += record.left_out
+            status.first_left_out = status.first_left_out or _first_left_out(section, record)
             status.dropped += record.dropped
             room = PROBLEMS_SHOWN - len(status.problems)
             status.problems += [
                 (record.number, Problem.from_list(status.label, values)) for values in record.problems[:room]
             ]
+
+
+def _first_left_out(section: Section, record: SitemapPage) -> Problem | None:
+    """Return the first stored problem that surely left out a row of a page."""
+    if not record.left_out:
+        return None
+    hooks = {"location", "languages", "get_languages_for_item"}
+    if record.dropped and section.sitemap.i18n:
+        # The location may only be missing in one language of a row.
+        hooks.discard("location")
+    problems = (Problem.from_list(section.label, values) for values in record.problems)
+    found = (one for one in problems if one.hook in hooks or one.code == "E-LANGUAGE")
+    return next((one for one in found if not one.code.startswith("W-")), None)
 
 
 def _stale(plan: Plan, known: SectionEntry | None) -> Iterator[tuple[int, Reason]]:

@@ -6,7 +6,7 @@ from django.utils import timezone
 from samples import SITE
 from sitemaps_plus.admin import panels
 from sitemaps_plus.models import Build
-from sitemaps_plus.plan.currency import ROWS_CHANGED
+from sitemaps_plus.plan.currency import CONTENT_CHANGED
 from sitemaps_plus.templatetags.sitemaps_plus_admin import ago, since
 from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
 from sitemaps_plus.watch.status import SectionStatus, SiteStatus
@@ -121,7 +121,7 @@ def test_a_row_of_the_table_has_the_result_of_the_last_build():
     ],
 )
 def test_each_currency_has_words(currency, text):
-    stale = dict.fromkeys((1, 2, 3), ROWS_CHANGED)
+    stale = dict.fromkeys((1, 2, 3), CONTENT_CHANGED)
 
     (row,) = panel(sections=[SectionStatus(label="a", section=None, currency=currency, stale=stale)]).rows
 

@@ -339,4 +339,4 @@ def test_there_is_no_column_of_visits_without_counting(boss, settings):
 def test_the_page_names_missing_tables(boss, monkeypatch):
     monkeypatch.setattr(SitemapPage._meta, "db_table", "not_migrated")
 
-    assert "Tables are missing in the database: not_migrated. Run migrate." in words(page(boss)).replace(" .", ".")
+    assert "Tables are missing from the database: not_migrated. Run migrate." in words(page(boss)).replace(" .", ".")

@@ -86,17 +86,21 @@ def _own_hook() -> None:
 
 
 CASES: dict[str, tuple[Callable[[BuiltSet], object], list[int], str]] = {
-    "a row": (lambda built: nth(25).update(updated_at=LATER), [3], "its rows changed"),
+    "a row": (lambda built: nth(25).update(updated_at=LATER), [3], "its content changed since the build"),
     "new rows": (lambda built: _insert(), [5], "it was never built"),
     "no rows": (
         lambda built: Product.objects.filter(slug__in=[f"product-{number}" for number in range(21, 31)]).delete(),
         [3],
         "no URLs any more",
     ),
-    "a file": (lambda built: _remove(built, "sitemap-products-2.xml.gz"), [2], "its file is missing"),
+    "a file": (
+        lambda built: _remove(built, "sitemap-products-2.xml.gz"),
+        [2],
+        "its file or its manifest entry is missing",
+    ),
     "a format": (lambda built: built.use(FORMATS=["xml"]), [1, 2, 3, 4], "one of its files is missing"),
     "a hook": (lambda built: _own_hook(), [1, 2, 3, 4], "its Sitemap class, a URL pattern"),
-    "the manifest": (lambda built: built.manifest.unlink(), [1, 2, 3, 4], "or its manifest entry"),
+    "the manifest": (lambda built: built.manifest.unlink(), [1, 2, 3, 4], "or its manifest entry is missing"),
 }
 
 

@@ -189,7 +189,7 @@ def test_w021_a_path_to_many_rows_is_found(model: Any, hooks: Any, text: str, hi
 
     assert id == "W021"
     assert f"{text}" in found
-    assert "leads to many rows" in found
+    assert "follows a relation to many rows" in found
     assert hint in remedy
 
 

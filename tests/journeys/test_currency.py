@@ -37,13 +37,13 @@ from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.plan import currency
 from sitemaps_plus.plan.currency import (
+    CONTENT_CHANGED,
     FILE_MISSING,
     FILE_UNFINISHED,
     NEVER_BUILT,
     NO_URLS,
     ORIGIN_CHANGED,
     RECIPE_CHANGED,
-    ROWS_CHANGED,
     SECTION_CHANGED,
     UNDECIDED,
     Reason,
@@ -228,7 +228,7 @@ CAUSES = {
     "nothing": Cause(happen=lambda built, kind: None, found=lambda kind: dict.fromkeys((1, 2), kind.always)),
     "a row": Cause(
         happen=lambda built, kind: kind.rows.change(),
-        found=lambda kind: {1: kind.of_section, 2: kind.of_section or ROWS_CHANGED},
+        found=lambda kind: {1: kind.of_section, 2: kind.of_section or CONTENT_CHANGED},
         moves_entry=True,
     ),
     "new rows": Cause(

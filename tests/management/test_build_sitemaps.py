@@ -216,7 +216,7 @@ def test_repack_cuts_the_pages_again() -> None:
     assert list(SitemapPage.objects.filter(retired_at=None).values_list("number", flat=True)) == [3, 4]
 
 
-@pytest.mark.parametrize("text", ["some", "-1", "1.5", ""])
+@pytest.mark.parametrize("text", ["some", "-1", "1.5", "", "0"])
 def test_a_wrong_number_of_workers_is_an_error_that_says_what_to_give(text: str) -> None:
     _, _, failure = run(f"--workers={text}")
 
@@ -225,7 +225,7 @@ def test_a_wrong_number_of_workers_is_an_error_that_says_what_to_give(text: str)
     assert f"{text!r} is not a number of processes: use 1 or more" in str(failure)
 
 
-@pytest.mark.parametrize(("text", "given"), [("auto", 0), ("0", 0), ("1", 1), ("12", 12)])
+@pytest.mark.parametrize(("text", "given"), [("auto", 0), ("1", 1), ("12", 12)])
 def test_workers_are_handed_to_the_build(text: str, given: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     monkeypatch.setattr(
@@ -333,9 +333,9 @@ def test_a_dry_run_reports_what_would_be_rendered_and_why_and_changes_nothing() 
     stdout, _, failure = run("--dry-run")
 
     assert stdout.splitlines() == [
-        "example.com products page 2: its rows changed",
+        "example.com products page 2: its content changed since the build",
         "example.com products page 3: it has no URLs any more",
-        "2 pages would be rendered or removed",
+        "2 pages or indexes would be rendered or removed",
     ]
     assert failure is None
     assert {name: content(name) for name in published()} == before
@@ -352,13 +352,15 @@ def test_a_check_fails_until_the_next_build() -> None:
     register("products", Products)
     products = make_products(5)
     run()
-    assert run("--check") == ("0 pages stale\n", "", None)
+    assert run("--check") == ("0 pages or indexes are stale\n", "", None)
     Product.objects.filter(pk=products[0].pk).update(updated_at=DAY + timedelta(days=1))
 
     stdout, _, failure = run("--check")
 
-    assert stdout.startswith("example.com products page 1: its rows changed\n")
+    assert stdout.startswith("example.com products page 1: its content changed since the build\n")
+    assert stdout.endswith("\n1 page or index is stale\n")
     assert failure is not None
+    assert str(failure) == "1 page or index is stale: run build_sitemaps."
     assert failure.returncode == 1
     run()
     assert run("--check")[2] is None
@@ -523,7 +525,7 @@ def test_without_its_tables_the_command_says_to_run_migrate(monkeypatch: pytest.
 
     _, _, failure = run(*option)
 
-    assert str(failure) == "Tables of sitemaps_plus are missing in the database: not_migrated. Run migrate."
+    assert str(failure) == "Tables of sitemaps_plus are missing from the database: not_migrated. Run migrate."
     assert not storages["sitemaps"].exists("example.com")
 
 

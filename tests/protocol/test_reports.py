@@ -38,7 +38,7 @@ def test_each_hook_and_code_is_logged_once(caplog: pytest.LogCaptureFixture) -> 
         report.warn(key, "location", "W-URL-FRAGMENT", "The fragment was left out.")
 
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
-        "location of 0 was left out: The URL is None. [E-URL-EMPTY]",
+        "row 0 was left out because of its location: The URL is None. [E-URL-EMPTY]",
         "lastmod of 0 was dropped: The URL is None. [E-URL-EMPTY]",
         "lastmod of 0 was dropped: KeyError: 'x'",
         "location of 0 is questionable: The fragment was left out. [W-URL-FRAGMENT]",
@@ -51,7 +51,9 @@ def test_strict_raises_for_missing_values_and_not_for_warnings() -> None:
     report = Report("products", strict=True)
 
     report.warn(5, "location", "W-URL-FRAGMENT", "The fragment was left out.")
-    with pytest.raises(StrictError, match=r"'products': location of 5 was left out: .*E-URL-EMPTY"):
+    with pytest.raises(
+        StrictError, match=r"'products': row 5 was left out because of its location: .*E-URL-EMPTY.* STRICT is on"
+    ):
         report.leave_out(5, "location", BAD)
     with pytest.raises(StrictError, match=r"lastmod of 5 was dropped"):
         report.drop(5, "lastmod", BAD)

@@ -109,7 +109,9 @@ def test_strict_refuses_the_page_instead() -> None:
 
     (row,) = make_products(1)
 
-    with pytest.raises(StrictError, match=rf"location of {row.pk} was left out: ZeroDivisionError: no address"):
+    with pytest.raises(
+        StrictError, match=rf"row {row.pk} was left out because of its location: ZeroDivisionError: no address"
+    ):
         render(Raising, strict=True)
 
 

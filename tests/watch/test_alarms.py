@@ -35,7 +35,7 @@ def test_a_section_that_lost_its_rows_is_an_error_before_and_after_a_build(site:
     Product.objects.all().delete()
     render_index_of_nothing()
 
-    assert alarms() == [("error", "products", "The section lost all of its rows; 25 URLs are still published.")]
+    assert alarms() == [("error", "products", "The section has no URLs any more; 25 URLs are still published.")]
     assert "--allow-shrink" in remedies()
     build()
     assert alarms() == [("error", "products", "The section lost all of its 25 URLs.")]
@@ -101,6 +101,30 @@ def test_a_removed_file_is_an_error(site: BuiltSet) -> None:
     assert alarms() == [("error", "products", "The file of 1 published page is missing.")]
 
 
+def test_rows_left_out_are_an_alarm_that_quotes_only_such_a_row(site: BuiltSet) -> None:
+    build()
+    warning = ["1", "location", "W-URL-FRAGMENT", "The fragment was left out."]
+    part = ["2", "lastmod", "E-DATE", "No date."]
+    SitemapPage.objects.filter(number=1).update(left_out=2, dropped=1, problems=[warning, part])
+    assert alarms() == [("warning", "products", "2 rows are left out.")]
+
+    SitemapPage.objects.filter(number=2).update(left_out=1, problems=[part, ["3", "location", "E-URL-DOTS", "Dots."]])
+
+    assert alarms() == [("warning", "products", "3 rows are left out. The first: location: Dots.")]
+
+
+def test_a_location_missing_in_one_language_is_not_quoted_as_a_row_left_out(site: BuiltSet) -> None:
+    replace_section("products", type("Translated", (Products,), {"i18n": True}))
+    build()
+    one = ["1", "location", "E-URL-EMPTY", "Empty."]
+    SitemapPage.objects.filter(number=1).update(left_out=1, dropped=1, problems=[one, one])
+    assert alarms() == [("warning", "products", "1 row is left out.")]
+
+    SitemapPage.objects.filter(number=1).update(left_out=2, dropped=0)
+
+    assert alarms() == [("warning", "products", "2 rows are left out. The first: location: Empty.")]
+
+
 def test_a_build_that_died_is_an_error_until_the_next_one(site: BuiltSet) -> None:
     now = timezone.now()
     Build.objects.create(
@@ -146,7 +170,7 @@ def test_a_section_that_is_no_longer_registered_has_an_alarm(site: BuiltSet) -> 
     assert (
         "warning",
         "products",
-        "products is no longer registered, but 25 URLs of it are still published.",
+        "products is no longer registered, but 25 of its URLs are still published.",
     ) in alarms()
 
 
@@ -249,7 +273,7 @@ def test_missing_tables_have_an_alarm_that_says_to_run_migrate(
 
     if model is Build:
         assert [(one.text, one.remedy) for one in found.alarms] == [
-            ("Tables are missing in the database: not_migrated.", "Run migrate.")
+            ("Tables are missing from the database: not_migrated.", "Run migrate.")
         ]
     else:
         assert found.is_healthy

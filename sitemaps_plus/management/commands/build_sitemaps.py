@@ -122,7 +122,7 @@ class Command(BaseCommand):
         elif options["verbosity"] > 0:
             self._write_lines(reports.due_lines(found, is_check=is_check))
         if is_check and found:
-            raise CommandError(f"{reports.count(len(found), 'page')} stale: run build_sitemaps.")
+            raise CommandError(f"{reports.count_stale(found)}: run build_sitemaps.")
 
     def _show_status(self, options: dict[str, Any]) -> None:
         if options["labels"]:
@@ -185,7 +185,7 @@ def _user() -> str:
 
 def _check_tables() -> None:
     if missing := missing_tables(SitemapPage, BuildModel):
-        raise CommandError(f"Tables of sitemaps_plus are missing in the database: {', '.join(missing)}. Run migrate.")
+        raise CommandError(f"Tables of sitemaps_plus are missing from the database: {', '.join(missing)}. Run migrate.")
 
 
 def _check_cache() -> None:

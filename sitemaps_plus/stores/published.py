@@ -49,6 +49,8 @@ class PublishedFiles:
         Pages whose file is missing are taken out. Pages of which a wanted format is missing stay, without formats.
         """
         manifest = self.manifest or Manifest(origin=origin)
+        # Listed even if there is no manifest: a storage that cannot be read must not pass for an empty one.
+        names = self.names
         if manifest.origin != origin:
             raise SitemapError(
                 f"The set in {self.store.where(self.directory)} is that of {manifest.origin}, and this build is for "
@@ -57,7 +59,7 @@ class PublishedFiles:
             )
         for label, section in manifest.sections.items():
             for number, page in list(section.pages.items()):
-                if not self.has(page_file(label, number)):
+                if names is not None and page_file(label, number) not in names:
                     # Somebody has removed it, and no index may list it.
                     del section.pages[number]
                 elif not self._has_all_formats(label, number, page):

@@ -25,7 +25,9 @@ def layers() -> list[list[str]]:
 
 
 def folders() -> set[str]:
-    return {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    """Return the folders with files; of a room that has moved, a checkout may keep the compiled modules."""
+    files = (path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.is_file())
+    return {path.parts[0] for path in files if len(path.parts) > 1 and "__pycache__" not in path.parts}
 
 
 def modules() -> set[str]:

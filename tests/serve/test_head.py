@@ -1,38 +1,23 @@
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.sites.models import Site
 from django.core.handlers.wsgi import WSGIRequest
-from django.db.models import F
-from django.template import Context, Template
 from django.test import AsyncClient, Client, RequestFactory
 from django.urls import clear_script_prefix, set_script_prefix, set_urlconf
 
-from samples import SITE, make_products, render_page, text_of
-from sitemaps_plus import ModelSitemap, UrlFor, register
+from head_links import CANONICAL, HREFLANG, InLanguages, canonical, get, hreflangs, in_sitemap, links, rendered
+from samples import make_products
+from sitemaps_plus import register
 from sitemaps_plus.errors import SitemapError
-from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.serve import head
 from testapp.models import Product, Tag
 from testapp.urls_head import Unprefixed, UnprefixedDefault
-from xml_checks import SITEMAP, validate
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("testapp.urls_head")]
-
-XHTML_LINK = "{http://www.w3.org/1999/xhtml}link"
-HREFLANG, CANONICAL = "{% hreflang_links %}", "{% canonical_link %}"
-
-
-class InLanguages(ModelSitemap):
-    queryset = Product.objects.all()
-    location = UrlFor("product", slug=F("slug"))
-    i18n = True
-    alternates = True
-    x_default = True
 
 
 @pytest.fixture(autouse=True)
@@ -41,59 +26,6 @@ def _english_german_portuguese(settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
     # Its cache is the one thing that a page may ask the database for.
     Site.objects.get_current()
-
-
-class _Links(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[dict[str, str | None]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag == "link"
-        self.found.append(dict(attrs))
-
-    def handle_data(self, data: str) -> None:
-        assert not data.strip()
-
-
-def links(html: str) -> list[dict[str, str | None]]:
-    """Return the attributes of the links that are all of `html`."""
-    parser = _Links()
-    parser.feed(html)
-    parser.close()
-    return parser.found
-
-
-def get(address: str, template: str, **extra: Any) -> list[dict[str, str | None]]:
-    response = Client().get(address, headers={"template": template}, **extra)
-    assert response.status_code == 200, response.content
-    return links(response.content.decode())
-
-
-def hreflangs(address: str, template: str = HREFLANG, **extra: Any) -> dict[str | None, str | None]:
-    found = get(address, template, **extra)
-    assert {link["rel"] for link in found} <= {"alternate"}
-    assert len({link["hreflang"] for link in found}) == len(found)
-    return {link["hreflang"]: link["href"] for link in found}
-
-
-def canonical(address: str, template: str = CANONICAL, **extra: Any) -> str | None:
-    found = get(address, template, **extra)
-    assert [link["rel"] for link in found] in ([], ["canonical"])
-    return found[0]["href"] if found else None
-
-
-def in_sitemap(label: str = "products") -> dict[str, list[tuple[str, str]]]:
-    """Return what the pages of a section list: the links of each address."""
-    root = validate(text_of(render_page(get_section(label, SITE), 1)))
-    return {
-        url.findtext(f"{SITEMAP}loc", ""): [(x.attrib["hreflang"], x.attrib["href"]) for x in url.findall(XHTML_LINK)]
-        for url in root
-    }
-
-
-def rendered(template: str, **context: Any) -> str:
-    return Template("{% load sitemaps_plus %}" + template).render(Context(context))
 
 
 @pytest.mark.parametrize(

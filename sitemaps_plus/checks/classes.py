@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial, partialmethod
+from types import CodeType, FunctionType
 from typing import Any
 
 from django.conf import settings
 from django.contrib import sitemaps as contrib
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.db.models import Model, QuerySet
+from django.utils.functional import cached_property as django_cached_property
 
 from sitemaps_plus.declare.hooks import class_of, name_of
 from sitemaps_plus.declare.languages import languages_in
 from sitemaps_plus.declare.registry import registry
-from sitemaps_plus.declare.sitemaps import ModelSitemap, Sitemap
+from sitemaps_plus.declare.sitemaps import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.values.fields import Declared, Expression
 
 Found = Iterator[tuple[str, str, str]]
 """The id of each message about a class, such as ``E007``, its text after the name of the class, and its hint."""
 
 Check = Callable[[Any], Found]
+
+
+SHIPPED = frozenset({*NewsSitemap.__mro__, *GenericSitemap.__mro__})
+"""The base classes of this package and of Django, with everything that they derive from."""
 
 
 def check_each(*tags: str) -> Callable[[Check], Check]:
@@ -48,6 +54,39 @@ def declared(sitemap: Any, name: str, default: Any = None) -> Any:
     """Return an attribute as it is declared; `default` if it is a method or a property."""
     value = inspect.getattr_static(sitemap, name, default)
     return default if hasattr(type(value), "__get__") else value
+
+
+def own_attributes(sitemap: Any) -> dict[str, Any]:
+    """Return the public attributes and methods that the project gave a class or an instance, as they are declared."""
+    classes = [cls for cls in reversed(class_of(sitemap).__mro__) if cls not in SHIPPED]
+    given = {name: value for owner in classes for name, value in vars(owner).items()}
+    if not isinstance(sitemap, type):
+        given |= vars(sitemap)
+    return {name: value for name, value in given.items() if not name.startswith("_")}
+
+
+def is_read(sitemap: Any, name: str) -> bool:
+    """Return whether code of the class, apart from a method of that name, reads or sets an attribute called `name`."""
+    owners = (cls for cls in class_of(sitemap).__mro__ if cls not in SHIPPED)
+    values = (value for owner in owners for known, value in vars(owner).items() if known != name)
+    return any(name in code.co_names or name in code.co_consts for value in values for code in _codes(value))
+
+
+def _codes(value: Any) -> Iterator[CodeType]:
+    """Yield the code of a method or a property, and of the functions in it."""
+    # Not isinstance(), which evaluates a lazy object.
+    if type(value) is CodeType:
+        yield value
+        for constant in value.co_consts:
+            yield from _codes(constant)
+    elif type(value) is FunctionType:
+        yield from _codes(inspect.unwrap(value).__code__)
+    elif type(value) is property:
+        yield from (code for one in (value.fget, value.fset) for code in _codes(one))
+    elif type(value) in (classmethod, staticmethod):
+        yield from _codes(value.__func__)
+    elif type(value) in (cached_property, django_cached_property, partialmethod):
+        yield from _codes(value.func)
 
 
 def queryset_of(sitemap: Any) -> QuerySet[Any] | None:

@@ -363,6 +363,26 @@ def test_each_of_several_sites_has_its_own_rows_and_addresses(client: Client, se
     assert b"No Site of the Sites framework" in response.content
 
 
+@pytest.mark.usefixtures("_without_sites")
+def test_without_the_sites_framework_each_origin_has_its_own_rows_and_addresses(client: Client, settings: Any) -> None:
+    class OfSite(Products):
+        def get_queryset(self) -> Any:
+            return Product.objects.filter(name=f"site {self.site.id}")
+
+    register("products-of-site", OfSite)
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}
+    make_products(1, name="site 1", slug="one")
+    make_products(1, name="site 2", slug="two")
+
+    for host, slug in (("a.example", "one"), ("b.example", "two")):
+        headers = {"host": host}
+        assert listed(client, "/sitemap-products-of-site-1.xml", headers=headers) == [f"https://{host}/{slug}/"]
+        assert listed(client, headers=headers)[-1] == f"https://{host}/sitemap-products-of-site-1.xml"
+    response = client.get("/sitemap.xml", headers={"host": "unknown.example"})
+    assert (response.status_code, response.headers["Content-Type"]) == (404, TEXT)
+    assert b"There is no site for 'unknown.example'" in response.content
+
+
 def test_a_site_without_an_origin_says_so(client: Client, settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"ORIGIN": {2: "https://example.org"}}
 

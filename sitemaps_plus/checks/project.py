@@ -13,7 +13,8 @@ from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve,
 from sitemaps_plus import views
 from sitemaps_plus.conf import NAMES, Settings, get_settings, wrong_values
 from sitemaps_plus.declare.registry import registry
-from sitemaps_plus.errors import InvalidEntry, SitemapError
+from sitemaps_plus.errors import InvalidEntry, NoOrigin, SitemapError
+from sitemaps_plus.plan.sites import SiteOrigin, distinct_sites
 from sitemaps_plus.protocol.addresses import Origin, normalize
 from sitemaps_plus.protocol.names import index_file
 from sitemaps_plus.stores.files import get_store
@@ -75,7 +76,7 @@ def _check_addresses(name: str, given: Any, error_of: Any, example: str) -> Iter
                 hint=f'It should look like "{example}".',
                 id="sitemaps_plus.E003",
             )
-    if isinstance(given, Mapping) and (not ids or not all(type(site_id) is int for site_id in ids)):
+    if isinstance(given, Mapping) and not _has_ids(given):
         problem = (
             f"has the keys {ids!r}, which should be ids of sites."
             if ids
@@ -83,7 +84,8 @@ def _check_addresses(name: str, given: Any, error_of: Any, example: str) -> Iter
         )
         yield Error(
             f'SITEMAPS_PLUS["{name}"] {problem}',
-            hint=f'Write {{1: "{example}"}}, with the ids of the Sites framework, or one string for the only site.',
+            hint=f'Write {{1: "{example}"}}, with the ids of the Sites framework, or without it with any numbers; or '
+            "write one string for the only site.",
             id="sitemaps_plus.E003",
         )
 
@@ -115,6 +117,34 @@ def check_one_origin_for_several_sites(**_kwargs: Any) -> list[CheckMessage]:
             "ORIGIN to use the domains of the Sites framework.",
             id="sitemaps_plus.E005",
         )
+    ]
+
+
+@register()
+def check_origin_chooses(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.E024: one entry of ORIGIN is the site of a request, and each has files of its own."""
+    given = get_settings().ORIGIN
+    if not isinstance(given, Mapping) or not _has_ids(given) or any(map(_origin_error, given.values())):
+        return []
+    fixed = getattr(settings, "SITE_ID", None)
+    if fixed and fixed not in given:
+        return [
+            Error(
+                f'SITEMAPS_PLUS["ORIGIN"] has no entry for SITE_ID = {fixed}, only for {list(given)}: every request of '
+                "a sitemap fails.",
+                hint=f'Add {fixed}: "https://example.com", or correct SITE_ID.',
+                id="sitemaps_plus.E024",
+            )
+        ]
+    found: list[NoOrigin] = []
+    distinct_sites((SiteOrigin(id=key, origin=Origin.parse(text)) for key, text in given.items()), found.append)
+    return [
+        Error(
+            f'SITEMAPS_PLUS["ORIGIN"]: {error}',
+            hint="No request can choose between two entries with the same host: give each another host or port.",
+            id="sitemaps_plus.E024",
+        )
+        for error in found
     ]
 
 
@@ -194,6 +224,10 @@ def _check_shadow(index: str, label: str | None) -> Iterator[CheckMessage]:
             hint="Remove the other pattern from the URLconf, or put include('sitemaps_plus.urls') before it.",
             id="sitemaps_plus.W016",
         )
+
+
+def _has_ids(given: Mapping[Any, Any]) -> bool:
+    return bool(given) and all(type(site_id) is int for site_id in given)
 
 
 def _origin_error(text: Any) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,16 +65,13 @@ class SiteOrigin:
 def get_site(request: HttpRequest | None = None) -> SiteOrigin:
     """Return the site of a request, or that of ``SITE_ID``; raise NoOrigin if nothing names its host."""
     model = _current_model(request)
-    try:
-        given = _configured(model.pk if model else getattr(settings, "SITE_ID", None))
-    except NoOrigin as error:
-        if request and apps.is_installed("django.contrib.sites") and not getattr(settings, "SITE_ID", None):
-            # Only the host of the request names the site.
-            raise UnknownHost(f"There is no site for {request.META.get('HTTP_HOST', 'this host')[:100]!r}.") from error
-        raise
+    given = get_settings().ORIGIN
+    if isinstance(given, Mapping):
+        site_id = _chosen_id(given, model, request)
+        return SiteOrigin(id=site_id, origin=parse_origin(given[site_id], _SETTING), model=_model(site_id, model))
     if given is not None:
-        site_id, origin = given
-        return SiteOrigin(id=site_id, origin=origin, model=model)
+        only_id = model.pk if model else getattr(settings, "SITE_ID", None)
+        return SiteOrigin(id=only_id or NO_SITE, origin=parse_origin(given, _SETTING), model=model)
     scheme = (request.scheme if request else None) or "https"
     if model is not None:
         return SiteOrigin(id=model.pk, origin=parse_origin(f"{scheme}://{model.domain}", "Site.domain"), model=model)
@@ -83,11 +80,7 @@ def get_site(request: HttpRequest | None = None) -> SiteOrigin:
             "The scheme and host of the site are unknown. Set SITEMAPS_PLUS = "
             '{"ORIGIN": "https://example.com"}, or install django.contrib.sites and add a Site.'
         )
-    try:
-        host = parse_origin(f"{scheme}://{request.get_host()}", "Host header")
-    except NoOrigin as error:
-        raise UnknownHost(str(error)) from error
-    return SiteOrigin(id=NO_SITE, origin=host, is_configured=False)
+    return SiteOrigin(id=NO_SITE, origin=_requested(request), is_configured=False)
 
 
 def get_sites(unusable: Callable[[NoOrigin], None] | None = None) -> Iterator[SiteOrigin]:
@@ -114,24 +107,56 @@ def get_sites(unusable: Callable[[NoOrigin], None] | None = None) -> Iterator[Si
                 yield SiteOrigin(id=site_id, origin=origin, model=model)
 
 
-def _configured(site_id: int | None) -> tuple[int, Origin] | None:
-    given = get_settings().ORIGIN
-    if given is None:
-        return None
-    if not isinstance(given, Mapping):
-        return site_id or NO_SITE, parse_origin(given, _SETTING)
-    if site_id is None and len(given) == 1:
-        site_id = next(iter(given))
-    if site_id is None:
+def _chosen_id(given: Mapping[int, str], model: Any, request: HttpRequest | None) -> int:
+    """Return the id of the entry of ORIGIN that SITE_ID, the Sites framework or the host of the request chooses."""
+    fixed = getattr(settings, "SITE_ID", None) or None
+    site_id: Any = model.pk if model else fixed
+    if site_id in given:
+        return site_id  # type: ignore[no-any-return]
+    if fixed:
+        raise NoOrigin(
+            f"{_SETTING} has no entry for the site {fixed}, only for {list(given)}. Add "
+            f'{fixed}: "https://example.com", or correct SITE_ID.'
+        )
+    if model is None and len(given) == 1:
+        return next(iter(given))
+    if request is None:
         raise NoOrigin(
             f"{_SETTING} names the sites {list(given)}, and SITE_ID does not say which of them this is. Set SITE_ID."
         )
-    if site_id not in given:
-        raise NoOrigin(
-            f"{_SETTING} has no entry for the site {site_id}, only for {list(given)}. Add "
-            f'{site_id}: "https://example.com", or correct SITE_ID.'
-        )
-    return site_id, parse_origin(given[site_id], _SETTING)
+    return _id_of_host(given, request)
+
+
+def _id_of_host(given: Mapping[int, str], request: HttpRequest) -> int:
+    asked = _requested(request)
+    origins = {site_id: parse_origin(text, _SETTING) for site_id, text in given.items()}
+    for site_id, origin in origins.items():
+        if (origin.host, origin.port) == (asked.host, asked.port):
+            return site_id
+    # As the Sites framework does: the port of a development server, or of a proxy, says nothing about the site.
+    same_host = [site_id for site_id, origin in origins.items() if origin.host == asked.host]
+    if len(same_host) == 1:
+        return same_host[0]
+    raise UnknownHost(f"There is no site for {request.get_host()!r}: {_SETTING} has no entry with this host.")
+
+
+def _requested(request: HttpRequest) -> Origin:
+    try:
+        return parse_origin(f"{request.scheme or 'https'}://{request.get_host()}", "Host header")
+    except NoOrigin as error:
+        raise UnknownHost(str(error)) from error
+
+
+def _model(site_id: int, known: Any) -> Any:
+    """Return the ``Site`` of an entry of ORIGIN; None without one, or while the database is down."""
+    if getattr(settings, "SITE_ID", None) or not apps.is_installed("django.contrib.sites"):
+        return known
+    if known is not None and known.pk == site_id:
+        return known
+    try:
+        return apps.get_model("sites.Site").objects.filter(pk=site_id).first()
+    except (OperationalError, InterfaceError):
+        return None
 
 
 def _current_model(request: HttpRequest | None) -> Any:
@@ -188,24 +213,30 @@ def chosen_sites(names: Sequence[str], unusable: Callable[[NoOrigin], None]) -> 
     is no site, or no site of a given name.
     """
     errors: list[NoOrigin] = []
-    sites: dict[str, SiteOrigin] = {}
-    for site in get_sites(errors.append):
-        # The directory of the files has the name of the host.
-        other = sites.setdefault(site_directory(site.domain), site)
-        if other is not site:
-            errors.append(
-                NoOrigin(
-                    f"The sites {other.id} and {site.id} have the same host, {site.domain}, and would overwrite each "
-                    f"other's files: site {site.id} is not built. Give each a domain of its own."
-                )
-            )
-    known = {name: site for site in sites.values() for name in (str(site.id), site.domain)}
+    sites = distinct_sites(get_sites(errors.append), errors.append)
+    known = {name: site for site in sites for name in (str(site.id), site.domain)}
     if missing := [name for name in names if name not in known]:
-        available = ", ".join(f"{site.id} ({site.domain})" for site in sites.values())
+        available = ", ".join(f"{site.id} ({site.domain})" for site in sites)
         others = "".join(f" {error}" for error in errors)
         raise NoOrigin(f"There is no site {missing[0]!r}. Name one by its id or its domain: {available}.{others}")
     if not names:
         for error in errors:
             unusable(error)
     chosen = {known[name].id for name in names}
-    return [site for site in sites.values() if not names or site.id in chosen]
+    return [site for site in sites if not names or site.id in chosen]
+
+
+def distinct_sites(sites: Iterable[SiteOrigin], unusable: Callable[[NoOrigin], None]) -> list[SiteOrigin]:
+    """Return the sites without those whose host is that of an earlier one; call `unusable` with the error of each."""
+    found: dict[str, SiteOrigin] = {}
+    for site in sites:
+        # The directory of the files has the name of the host.
+        other = found.setdefault(site_directory(site.domain), site)
+        if other is not site:
+            unusable(
+                NoOrigin(
+                    f"The sites {other.id} and {site.id} have the same host, {site.domain}, and would overwrite each "
+                    f"other's files: site {site.id} is not built. Give each a domain of its own."
+                )
+            )
+    return list(found.values())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
+from inspect import signature
 from typing import Any, NamedTuple
 
 from django.contrib.sitemaps.views import x_robots_tag
@@ -60,7 +61,7 @@ def index(
     domain = get_current_site(request).domain
     items, newest = [], []
     for section, given in sitemaps.items():
-        made = _made(given)
+        made = _made(given, request)
         path = reverse(sitemap_url_name, kwargs={"section": section})
         url = f"{request.scheme if made.protocol is None else made.protocol}://{domain}{path}"
         lastmod = _latest_lastmod(made)
@@ -93,7 +94,7 @@ def sitemap(
     infos: list[dict[str, Any]] = []
     newest: list[datetime | None] = []
     try:
-        for part in _parts([_made(one) for one in given], page):
+        for part in _parts([_made(one, request) for one in given], page):
             with keep_broken():
                 found = list(_infos(part, site, request.scheme or "https"))
             newest += [_moment(info.get("lastmod")) for info in found] or [None]
@@ -111,8 +112,11 @@ def sitemap(
     )
 
 
-def _made(given: Any) -> Any:
-    return given() if callable(given) else given
+def _made(given: Any, request: HttpRequest) -> Any:
+    if not callable(given):
+        return given
+    # As Wagtail's views do: its class finds the site, and so the rows, by the request.
+    return given(request=request) if "request" in signature(given).parameters else given()
 
 
 def _latest_lastmod(made: Any) -> date | datetime | None:

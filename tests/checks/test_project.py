@@ -217,6 +217,38 @@ def test_e005_is_silent_where_each_site_has_its_own(settings):
     assert texts() == []
 
 
+def test_e024_site_id_has_an_entry(settings):
+    settings.SITE_ID = 3
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}
+
+    id, text = only_text()
+
+    assert id == "E024"
+    assert "no entry for SITE_ID = 3, only for [1, 2]" in text
+    assert 'Add 3: "https://example.com"' in text
+
+
+def test_e024_no_two_entries_have_one_host(settings):
+    settings.SITEMAPS_PLUS = {
+        "ORIGIN": {1: "https://a.example", 2: "http://A.example", 3: "https://a.example:8443", 4: "https://a.example"}
+    }
+
+    first, second = texts()
+
+    assert first[0] == second[0] == "E024"
+    assert "The sites 1 and 2 have the same host, a.example" in first[1]
+    assert "The sites 1 and 4" in second[1]
+    assert "give each another host or port" in first[1]
+
+
+def test_e024_is_silent_where_the_host_chooses(settings):
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+    del settings.SITE_ID
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}
+
+    assert texts() == []
+
+
 @pytest.mark.parametrize("alias", ["nowhere", None, ["default"], ""], ids=str)
 def test_e006_an_unknown_storage_is_named_beside_the_known_ones(settings, alias):
     settings.SITEMAPS_PLUS = {"STORAGE": alias}

@@ -98,6 +98,74 @@ def test_a_mapping_that_does_not_tell_the_site_is_an_error(without_sites, settin
         get_site()
 
 
+@pytest.mark.parametrize(
+    ("host", "secure", "site_id"),
+    [
+        ("a.example", True, 1),
+        ("B.EXAMPLE", True, 2),
+        ("b.example", False, 2),
+        ("b.example:8000", False, 2),
+        ("c.example:8443", True, 3),
+        ("c.example:9443", True, 4),
+        ("b.example:8443", True, 2),
+    ],
+)
+def test_without_the_sites_framework_the_host_of_the_request_chooses(
+    without_sites, settings, rf, host, secure, site_id
+):
+    settings.SITEMAPS_PLUS = {
+        "ORIGIN": {
+            1: "https://a.example",
+            2: "https://b.example",
+            3: "https://c.example:8443",
+            4: "https://c.example:9443",
+        }
+    }
+
+    site = get_site(rf.get("/", headers={"host": host}, secure=secure))
+
+    assert (site.id, str(site.origin)) == (site_id, settings.SITEMAPS_PLUS["ORIGIN"][site_id])
+    assert site.is_configured
+
+
+@pytest.mark.parametrize("host", ["evil.example", "c.example"])
+def test_without_the_sites_framework_a_host_of_no_entry_is_unknown(without_sites, settings, rf, host):
+    settings.SITEMAPS_PLUS = {
+        "ORIGIN": {1: "https://a.example", 2: "https://c.example:8443", 3: "https://c.example:9443"}
+    }
+
+    with pytest.raises(UnknownHost, match=rf"There is no site for '{host}': SITEMAPS_PLUS.* no entry with this host"):
+        get_site(rf.get("/", headers={"host": host}))
+
+
+def test_a_host_that_is_no_host_is_unknown(without_sites, settings, rf):
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}
+
+    with pytest.raises(UnknownHost, match="Host header cannot be used"):
+        get_site(rf.get("/", headers={"host": "-"}))
+
+
+def test_without_the_sites_framework_each_entry_is_built(without_sites, settings):
+    settings.SITEMAPS_PLUS = {"ORIGIN": {7: "https://a.example", 5: "https://b.example"}}
+
+    assert origins() == [(7, "https://a.example"), (5, "https://b.example")]
+
+
+def test_site_id_comes_before_the_host(without_sites, settings, rf):
+    settings.SITE_ID = 1
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}
+
+    assert get_site(rf.get("/", headers={"host": "b.example"})).id == 1
+
+
+def test_an_origin_that_differs_from_the_domain_of_its_site_chooses_the_site(two_sites, settings, rf):
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://www.one.example", 2: "https://www.two.example"}}
+
+    site = get_site(rf.get("/", headers={"host": "www.two.example"}))
+
+    assert (site.id, str(site.origin), site.model) == (2, "https://www.two.example", two_sites[1])
+
+
 def test_a_site_that_the_mapping_lacks_is_an_error(one_site, settings):
     settings.SITEMAPS_PLUS = {"ORIGIN": {3: "https://three.example", 4: "https://four.example"}}
 
@@ -214,6 +282,18 @@ def test_a_host_that_the_mapping_does_not_know_is_no_site(two_sites, settings, r
 
     with pytest.raises(UnknownHost, match="There is no site for"):
         get_site(rf.get("/", headers={"host": host}))
+
+
+def test_the_host_chooses_while_the_database_is_down(two_sites, settings, monkeypatch, rf):
+    def fail(*_args, **_kwargs):
+        raise OperationalError("no route to host")
+
+    monkeypatch.setattr("django.contrib.sites.models.SiteManager.get_queryset", fail)
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://sites.example", 2: "https://two.example"}}
+
+    site = get_site(rf.get("/", headers={"host": "two.example"}))
+
+    assert (site.id, str(site.origin), site.model) == (2, "https://two.example", None)
 
 
 def test_the_settings_are_enough_while_the_database_is_down(one_site, settings, monkeypatch, rf):

@@ -143,6 +143,30 @@ def test_a_callable_makes_the_sitemap(serve):
 # Our own classes and those of other apps.
 
 
+class OfHost(contrib.Sitemap):
+    """A class that chooses its rows by the request, as Wagtail's."""
+
+    def __init__(self, request=None):
+        self.request = request
+
+    def items(self):
+        return Product.objects.filter(name=self.request.get_host()).order_by("pk")
+
+
+@pytest.mark.parametrize("given", [OfHost, lambda request: OfHost(request)], ids=["class", "function"])
+def test_a_class_that_takes_the_request_lists_the_rows_of_its_host(serve, settings, given):
+    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+    for host in ("a.example", "b.example"):
+        ProductFactory(name=host, slug=host[0])
+    get = serve({"products": given})
+
+    for host in ("a.example", "b.example"):
+        headers = {"host": host}
+        assert locs(get("sitemap-products.xml", headers=headers).content) == [f"http://{host}/products/{host[0]}/"]
+        assert locs(get("all.xml", headers=headers).content) == [f"http://{host}/products/{host[0]}/"]
+        assert locs(get(headers=headers).content) == [f"http://{host}/sitemap-products.xml"]
+
+
 def test_the_same_rows_give_the_same_entries_in_both_worlds(world):
     rows = ProductFactory.bulk(3)
 

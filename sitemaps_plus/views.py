@@ -16,6 +16,7 @@ from django.http import (
     HttpResponse,
     HttpResponseBase,
     HttpResponseNotFound,
+    HttpResponsePermanentRedirect,
     JsonResponse,
     StreamingHttpResponse,
 )
@@ -29,6 +30,7 @@ from django.views.decorators.http import require_safe
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import PageGone, PageNotFound, Unavailable, UnknownHost
 from sitemaps_plus.plan.sites import get_site
+from sitemaps_plus.protocol.names import INDEX_ALIAS, index_file
 from sitemaps_plus.serve.cached import Served, serve
 from sitemaps_plus.serve.classic import index, sitemap
 from sitemaps_plus.serve.crawlers import note_visit
@@ -36,7 +38,7 @@ from sitemaps_plus.serve.live import Wanted
 from sitemaps_plus.stores.packing import unpack
 from sitemaps_plus.watch.alarms import overview
 
-__all__ = ["health", "index", "page", "section_index", "site_index", "sitemap"]
+__all__ = ["health", "index", "index_alias", "page", "section_index", "site_index", "sitemap"]
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -82,18 +84,35 @@ class PublicResponse(_Public, HttpResponse):
     """A public response in one piece."""
 
 
+class PublicRedirect(_Public, HttpResponsePermanentRedirect):
+    """A public response that names another URL for good."""
+
+
 class PublicStream(_Public, StreamingHttpResponse):
     """A public response in several pieces."""
+
+
+def _for_everybody(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Let a view answer GET and HEAD, without login and outside any transaction."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        response["X-Robots-Tag"] = "noindex, noodp, noarchive"
+        return response
+
+    # csrf_exempt: a POST changes nothing, and gets a 405 that lists the allowed methods in place of a 403.
+    return transaction.non_atomic_requests(login_not_required(csrf_exempt(require_safe(answer))))
 
 
 def _public(parse: Callable[..., tuple[Wanted, str]]) -> Callable[..., HttpResponseBase]:
     """Make a view of a function that returns the document that a request asks for, and the extension of its URL.
 
-    The view answers GET and HEAD, without login and outside any transaction; an error becomes a plain text. It counts
-    the visit.
+    In the view an error becomes a plain text. It counts the visit.
     """
 
     @wraps(parse)
+    @_for_everybody
     def view(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         wanted, status = None, 500
         try:
@@ -106,17 +125,22 @@ def _public(parse: Callable[..., tuple[Wanted, str]]) -> Callable[..., HttpRespo
         finally:
             if wanted is not None:
                 note_visit(request, wanted.site.id, wanted.label, status)
-        response["X-Robots-Tag"] = "noindex, noodp, noarchive"
         return response
 
-    # csrf_exempt: a POST changes nothing, and gets a 405 that lists the allowed methods in place of a 403.
-    return transaction.non_atomic_requests(login_not_required(csrf_exempt(require_safe(view))))
+    return view
 
 
 @_public
 def site_index(request: HttpRequest, extension: str = "xml") -> tuple[Wanted, str]:
     """Serve the index of the site of the request."""
     return Wanted(site=get_site(request)), extension
+
+
+@_for_everybody
+def index_alias(request: HttpRequest) -> HttpResponseBase:
+    """Redirect to the index of the site: a crawler that guesses both names must not read all pages twice."""
+    path, mark, query = request.get_full_path().partition("?")
+    return PublicRedirect(f"{path.removesuffix(INDEX_ALIAS)}{index_file()}{mark}{query}")
 
 
 @_public

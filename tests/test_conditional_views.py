@@ -57,7 +57,6 @@ def get(client: Client, address: str, **options: Any) -> bytes:
     ("address", "content_type"),
     [
         ("/sitemap.xml", XML),
-        ("/sitemap_index.xml", XML),
         ("/sitemap.xml.gz", GZIP),
         ("/sitemap-products.xml", XML),
         ("/sitemap-products.xml.gz", GZIP),

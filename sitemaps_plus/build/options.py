@@ -13,6 +13,9 @@ Progress = Callable[[str, int, int], None]
 
 IfLocked = Literal["fail", "wait", "skip"]
 
+Workers = int | Literal["auto"]
+"""Processes that render pages; ``auto`` is one on each core."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOptions:
@@ -29,8 +32,8 @@ class BuildOptions:
     strict: bool | None = None
     """Whether a section fails if a row or a part of one is left out; None for the setting ``STRICT``."""
     progress: Progress | None = None
-    workers: int = 1
-    """Processes that render pages; 0 means one on each core."""
+    workers: Workers | str = 1
+    """Processes that render pages; ``"auto"`` means one on each core."""
     allow_shrink: bool = False
     """Whether a section may lose most of its URLs, or have URLs that look quite different."""
     prune: bool = False
@@ -45,8 +48,24 @@ class BuildOptions:
     def __post_init__(self) -> None:
         if self.if_locked not in get_args(IfLocked):
             raise ValueError(f"if_locked is {self.if_locked!r}, not one of {', '.join(get_args(IfLocked))}.")
+        checked_workers(self.workers)
+
+    @property
+    def processes(self) -> Workers:
+        """The processes that render pages, as a number or ``auto``."""
+        return checked_workers(self.workers)
 
     @property
     def is_strict(self) -> bool:
         """Whether a section fails if anything is left out."""
         return get_settings().STRICT if self.strict is None else self.strict
+
+
+def checked_workers(given: object) -> Workers:
+    """Return a number of processes, which may be given as text, or ``auto``; raise ValueError for anything else."""
+    if given == "auto":
+        return "auto"
+    number = int(given) if isinstance(given, str) and given.isascii() and given.isdecimal() else given
+    if isinstance(number, int) and not isinstance(number, bool) and number > 0:
+        return number
+    raise ValueError(f'{given!r} is not a number of processes: use 1 or more, or "auto" for one on each core.')

@@ -47,7 +47,7 @@ def build(labels: Sequence[str] = (), **options: Any) -> BuildResult:
     labels = chosen_labels(labels)
     started = time.monotonic()
     result = BuildResult()
-    with neutral(), make_crew(given.workers) as crew:
+    with neutral(), make_crew(given.processes) as crew:
         if not labels and not given.allow_shrink:
             raise SitemapError(
                 "No sitemap is registered, so there is nothing to build, and what is published stays. Register a "

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, DjangoHelpFormatter
 
+from sitemaps_plus.build.options import Workers, checked_workers
+
 HELP = """\
 Build sitemaps as static files. A build renders only the pages that may have changed, publishes them and then
 the indexes, and removes files that have long been unlisted. Without labels it builds all sections of all sites. A
@@ -65,6 +67,17 @@ def read_only_option(options: Mapping[str, Any]) -> str | None:
             f"{_flag(name)} changes nothing, so it cannot be combined with {_flag(conflict)}.", returncode=2
         )
     return name
+
+
+def workers_option(options: Mapping[str, Any]) -> Workers:
+    """Return the number of processes; raise CommandError for a wrong one.
+
+    ``call_command()`` does not let argparse check it.
+    """
+    try:
+        return checked_workers(options["workers"])
+    except ValueError as error:
+        raise CommandError(f"--workers: {error}", returncode=2) from error
 
 
 def _flag(name: str) -> str:
@@ -150,12 +163,8 @@ def _add_output(parser: ArgumentParser) -> None:
     )
 
 
-def _workers(text: str) -> int:
-    """Return the number of processes; 0 stands for one for each core."""
-    if text == "auto":
-        return 0
-    if not (text.isascii() and text.isdecimal() and int(text)):
-        raise ArgumentTypeError(
-            f'{text!r} is not a number of processes: use 1 or more, or "auto" for one on each core.'
-        )
-    return int(text)
+def _workers(text: str) -> Workers:
+    try:
+        return checked_workers(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error

@@ -54,6 +54,16 @@ def run(*args: str, stderr: io.StringIO | None = None, **options: Any) -> tuple[
     return stdout.getvalue(), stderr.getvalue(), failure
 
 
+def options_of_builds(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Return a list that receives the options of each build in place of the build."""
+    found: list[dict[str, Any]] = []
+    monkeypatch.setattr(
+        "sitemaps_plus.management.commands.build_sitemaps.build",
+        lambda labels, **options: (found.append(options), BuildResult())[1],
+    )
+    return found
+
+
 def published() -> list[str]:
     return sorted(storages["sitemaps"].listdir("example.com")[1])
 
@@ -225,17 +235,44 @@ def test_a_wrong_number_of_workers_is_an_error_that_says_what_to_give(text: str)
     assert f"{text!r} is not a number of processes: use 1 or more" in str(failure)
 
 
-@pytest.mark.parametrize(("text", "given"), [("auto", 0), ("1", 1), ("12", 12)])
-def test_workers_are_handed_to_the_build(text: str, given: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int] = []
-    monkeypatch.setattr(
-        "sitemaps_plus.management.commands.build_sitemaps.build",
-        lambda labels, **how: (seen.append(how["workers"]), BuildResult())[1],
-    )
+@pytest.mark.parametrize("given", ["some", -1, 0, 1.5, "", None, True])
+def test_call_command_refuses_a_wrong_number_of_workers_with_the_same_text(given: object) -> None:
+    _, _, failure = run(workers=given)
+
+    assert failure is not None
+    assert failure.returncode == 2
+    assert str(failure).startswith(f"--workers: {given!r} is not a number of processes: use 1 or more")
+
+
+@pytest.mark.parametrize(("given", "seen"), [("auto", "auto"), (2, 2), ("3", 3)])
+def test_call_command_takes_the_number_of_workers_as_text_too(
+    given: object, seen: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = options_of_builds(monkeypatch)
+
+    _, _, failure = run(workers=given)
+
+    assert failure is None
+    assert [one["workers"] for one in found] == [seen]
+
+
+def test_call_command_builds_with_one_worker_on_each_core() -> None:
+    register("products", Products)
+    make_products(25)
+
+    stdout, _, failure = run(workers="auto")
+
+    assert failure is None
+    assert "25 URLs on 3 pages" in stdout
+
+
+@pytest.mark.parametrize(("text", "given"), [("auto", "auto"), ("1", 1), ("12", 12)])
+def test_workers_are_handed_to_the_build(text: str, given: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = options_of_builds(monkeypatch)
 
     run("--workers", text)
 
-    assert seen == [given]
+    assert [one["workers"] for one in found] == [given]
 
 
 def test_a_terminal_shows_a_progress_bar() -> None:

@@ -154,7 +154,7 @@ def test_answers_are_counted_by_section_crawler_and_status(passes: Callable[[flo
     google.get(PAGE, headers={"if-none-match": tag})
     google.get("/sitemap-products-9.xml")
     google.get("/sitemap.xml")
-    client(BING).get("/sitemap_index.xml")
+    client(BING).get("/sitemap_index.xml", follow=True)
     client("Nosybot").get("/sitemap-products-1.txt")
     client(BROWSER).get(PAGE)
     Client(headers={"host": "example.com"}).get(PAGE)

@@ -11,6 +11,7 @@ from django.urls import get_resolver
 
 from sitemaps_plus.build.executors.base import Outcome, Task, WorkerError, declaration, render_task
 from sitemaps_plus.build.executors.pool import Ended, Pool, Setup, obstacle, usable_cores
+from sitemaps_plus.build.options import Workers
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.plan.pages import Page
@@ -51,14 +52,12 @@ class Crew:
 
 
 @contextmanager
-def make_crew(workers: int) -> Iterator[Crew | None]:
-    """Give a crew of so many processes, 0 for one on each core; None where this process renders all pages.
+def make_crew(workers: Workers) -> Iterator[Crew | None]:
+    """Give a crew of so many processes; None where this process renders all pages.
 
-    Raises ValueError for fewer than 0. Where other processes would not see the same rows, log it and give None.
+    Where other processes would not see the same rows, log it and give None.
     """
-    if workers < 0:
-        raise ValueError(f"There cannot be {workers} workers: give 1 or more, or 0 for one on each core.")
-    size = workers or usable_cores()
+    size = usable_cores() if workers == "auto" else workers
     reason = obstacle() if size > 1 else None
     if reason:
         logger.warning("One process builds the sitemaps, not %s: %s.", size, reason)

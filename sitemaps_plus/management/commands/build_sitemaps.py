@@ -48,6 +48,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Build and report; raise CommandError if anything failed."""
         name = arguments.read_only_option(options)
+        options["workers"] = arguments.workers_option(options)
         try:
             if name == "status":
                 self._show_status(options)

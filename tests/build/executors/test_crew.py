@@ -21,6 +21,7 @@ from samples import make_products, paths
 from sitemaps_plus import ModelSitemap, register
 from sitemaps_plus.build import build
 from sitemaps_plus.build.executors.pool import usable_cores
+from sitemaps_plus.build.options import BuildOptions
 from sitemaps_plus.models import Build, SitemapPage
 from testapp.models import Article, Product
 from xml_checks import locs
@@ -277,10 +278,15 @@ def test_a_section_that_only_this_process_knows_fails_with_the_remedy() -> None:
     )
 
 
-@pytest.mark.parametrize("workers", [-1, -5])
-def test_a_number_that_cannot_be_is_refused(workers: int) -> None:
-    with pytest.raises(ValueError, match=f"{workers} workers"):
+@pytest.mark.parametrize("workers", [-1, 0, "00", "some", "", 1.5, True, None])
+def test_a_number_that_cannot_be_is_refused(workers: object) -> None:
+    with pytest.raises(ValueError, match=f"{workers!r} is not a number of processes: use 1 or more"):
         build(workers=workers)
+
+
+@pytest.mark.parametrize(("given", "processes"), [("auto", "auto"), (1, 1), (2, 2), ("12", 12)])
+def test_a_number_of_processes_may_be_text(given: Any, processes: object) -> None:
+    assert BuildOptions(workers=given).processes == processes
 
 
 def test_as_many_cores_are_used_as_the_process_may_use() -> None:

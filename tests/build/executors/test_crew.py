@@ -192,7 +192,7 @@ def test_an_error_in_another_process_is_told_as_one_here(run: Any) -> None:
     assert comparable(one) == comparable(two)
     assert sections(two)["heavy"]["error"] == "MemoryError: no room for Product 15"
     assert (sections(two)["heavy"]["rendered"], sections(two)["heavy"]["pages"]) == (1, 0)
-    assert sections(two)["bad"]["error"].startswith("StrictError: Sitemap section 'bad': location of")
+    assert sections(two)["bad"]["error"].startswith("StrictError: Sitemap section 'bad': row 5 was left out")
     # Where it happened is told, too; of our own errors the text says all.
     assert "in from_db\n" in stderr
     assert stderr.count("In the other process:") == 2

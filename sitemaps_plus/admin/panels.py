@@ -19,7 +19,7 @@ from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.plan.pages import url_count
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, Problem
-from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
+from sitemaps_plus.watch.alarms import LEVELS, Alarm, Overview, SiteOverview
 from sitemaps_plus.watch.status import Fullest, SectionStatus
 from sitemaps_plus.watch.visits import CrawlerSummary, Visits
 
@@ -48,6 +48,7 @@ class ShownAlarm(NamedTuple):
 
     level: str
     word: str
+    """The level in the active language; "" for a notice."""
     where: str
     url: str
     text: str
@@ -70,7 +71,8 @@ class SectionRow:
     """One section in the table of its site."""
 
     status: SectionStatus
-    alarms: list[Alarm]
+    problems: list[Alarm]
+    """Its alarms without notices."""
     url: str
     build_url: str
     """URL of the last build of the section, in the list of builds."""
@@ -105,12 +107,12 @@ class SectionRow:
     @property
     def level(self) -> str:
         """The worst level of its alarms: ``error``, ``warning`` or ``good``."""
-        return min((alarm.level for alarm in self.alarms), default="good")
+        return min((alarm.level for alarm in self.problems), key=LEVELS.index, default="good")
 
     @property
     def mark(self) -> str:
         """The number of its problems; the page describes them above the table."""
-        count = len(self.alarms)
+        count = len(self.problems)
         return ngettext("%(count)d problem", "%(count)d problems", count) % {"count": count} if count else ""
 
     @property
@@ -212,7 +214,7 @@ class PageRow:
 
 
 def shown_alarms(known: Overview, make_url: MakeUrl) -> list[ShownAlarm]:
-    """Return the alarms of all sites, errors first."""
+    """Return the alarms of all sites, the worst first."""
     found = [_alarm(alarm, "", "") for alarm in known.alarms]
     for site in known.sites:
         labels = {section.label for section in site.status.sections}
@@ -220,7 +222,7 @@ def shown_alarms(known: Overview, make_url: MakeUrl) -> list[ShownAlarm]:
             url = make_url("section", site.status.site.id, alarm.label) if alarm.label in labels else ""
             domain = site.status.site.domain
             found.append(_alarm(alarm, f"{domain}: {alarm.label}" if alarm.label else domain, url))
-    return sorted(found, key=lambda one: one.level)
+    return sorted(found, key=lambda one: LEVELS.index(one.level))
 
 
 def section_alarms(site: SiteOverview, label: str) -> list[ShownAlarm]:
@@ -241,7 +243,7 @@ def site_panel(
     rows = [
         SectionRow(
             status=one,
-            alarms=[alarm for alarm in overview.alarms if alarm.label == one.label],
+            problems=[alarm for alarm in overview.alarms if alarm.label == one.label and alarm.level != "notice"],
             url=make_url("section", status.site.id, one.label),
             build_url=make_url("history", one.build.pk) if one.build else "",
             visits=visits.get((status.site.id, one.label), ()),
@@ -358,7 +360,7 @@ def _outcome(build: Build, label: str) -> dict[str, Any] | None:
 
 
 def _alarm(alarm: Alarm, where: str, url: str) -> ShownAlarm:
-    word = _("Error") if alarm.level == "error" else _("Warning")
+    word = {"error": _("Error"), "warning": _("Warning")}.get(alarm.level, "")
     return ShownAlarm(alarm.level, word, where, url, alarm.text, alarm.remedy)
 
 

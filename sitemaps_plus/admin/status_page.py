@@ -74,7 +74,7 @@ class StatusAdmin(ReadOnlyAdmin):
         shown = self._site_panels(request, known, visits_of(site.id for site in sites) if counts_visits else {})
         context = {
             "title": _("Sitemap status"),
-            "alarms": panels.shown_alarms(known, urls.make_url),
+            **_alarms(panels.shown_alarms(known, urls.make_url)),
             "panels": shown,
             "shows_visits": counts_visits,
             "is_live": any(panel.running or panel.is_starting for panel in shown),
@@ -93,7 +93,7 @@ class StatusAdmin(ReadOnlyAdmin):
         shown = Paginator(pages, PAGES_SHOWN).get_page(request.GET.get("p"))
         context = {
             "title": _("%(section)s of %(site)s") % {"section": label, "site": panel.domain},
-            "alarms": panels.section_alarms(site, label),
+            **_alarms(panels.section_alarms(site, label)),
             "panel": panel,
             "row": next(row for row in panel.rows if row.status.label == label),
             "pages": _page_rows(status, [page.record for page in shown], urls),
@@ -224,6 +224,10 @@ class StatusAdmin(ReadOnlyAdmin):
 
     def _urls(self, request: HttpRequest) -> AdminUrls:
         return AdminUrls(self.admin_site, request)
+
+
+def _alarms(alarms: list[panels.ShownAlarm]) -> dict[str, Any]:
+    return {"alarms": alarms, "has_problems": any(alarm.level != "notice" for alarm in alarms)}
 
 
 def _search(request: HttpRequest, sites: list[SiteOrigin], urls: AdminUrls) -> dict[str, Any]:

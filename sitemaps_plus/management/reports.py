@@ -121,13 +121,13 @@ def status_lines(found: Overview, style: Style) -> Iterator[str]:
         for section in site.status.sections:
             yield _status_line(site.status.site.domain, section)
     for domain, alarm in _alarms(found):
-        paint = style.ERROR if alarm.level == "error" else style.WARNING
+        paint = {"error": style.ERROR, "warning": style.WARNING}.get(alarm.level, style.NOTICE)
         name = " ".join(filter(None, (domain, alarm.label)))
         yield paint(": ".join(filter(None, (name, alarm.text)))) + f"\n    {alarm.remedy}"
 
 
 def count_errors(found: Overview) -> int:
-    """Return the number of errors; warnings do not count."""
+    """Return the number of errors; warnings and notices do not count."""
     return sum(alarm.level == "error" for _, alarm in _alarms(found))
 
 

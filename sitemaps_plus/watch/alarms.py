@@ -23,10 +23,14 @@ LATE = timedelta(days=2)
 """How long a built page may be stale before it is a problem."""
 
 
-class Alarm(NamedTuple):
-    """A problem that a person should solve."""
+LEVELS = ("error", "warning", "notice")
+"""The levels of alarms, the worst first."""
 
-    level: Literal["error", "warning"]
+
+class Alarm(NamedTuple):
+    """A problem that a person should solve, or a notice: a fact that may be intended."""
+
+    level: Literal["error", "warning", "notice"]
     label: str
     """The section; "" for the whole site."""
     text: str
@@ -78,7 +82,7 @@ class Overview:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether there is no error; warnings do not count."""
+        """Whether there is no error; warnings and notices do not count."""
         return _is_healthy(self.alarms) and all(_is_healthy(site.alarms) for site in self.sites)
 
     def as_json(self) -> dict[str, Any]:
@@ -119,7 +123,7 @@ def _overview(names: Sequence[str]) -> Overview:
     found.alarms = [Alarm("error", "", str(error), _("Correct the site or the setting ORIGIN.")) for error in errors]
     if not registry:
         remedy = _("Register a Sitemap class in the sitemaps.py of an app in INSTALLED_APPS.")
-        found.alarms.append(Alarm("error", "", _("No sitemap is registered."), remedy))
+        found.alarms.append(Alarm("notice", "", _("No sitemap is registered."), remedy))
     return found
 
 
@@ -230,8 +234,8 @@ def _currency_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]
 
 
 def _sorted(alarms: Iterator[Alarm]) -> list[Alarm]:
-    # Alphabetical: "error" comes before "warning". Sections keep their order.
-    return sorted(alarms, key=lambda alarm: alarm.level)
+    # Sections keep their order.
+    return sorted(alarms, key=lambda alarm: LEVELS.index(alarm.level))
 
 
 def _is_healthy(alarms: list[Alarm]) -> bool:

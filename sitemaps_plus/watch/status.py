@@ -13,16 +13,7 @@ from django.db.models import BooleanField, Case, Value, When
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.models import Build, DatabaseNow, SitemapPage
-from sitemaps_plus.plan.currency import (
-    FILE_MISSING,
-    FILE_UNFINISHED,
-    NO_URLS,
-    SECTION_CHANGED,
-    CurrencyCheck,
-    Reason,
-    unlisted,
-    unregistered,
-)
+from sitemaps_plus.plan.currency import CONTENT_CHANGED, NO_URLS, CurrencyCheck, Reason, unlisted, unregistered
 from sitemaps_plus.plan.pages import Plan, make_plan, url_count
 from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin
@@ -81,7 +72,7 @@ class SectionStatus:
     built_at: datetime | None = None
     currency: Currency = "unknown"
     stale_since: datetime | None = None
-    """When the first of the stale pages changed, if that is known."""
+    """When rows of the first of the stale pages changed, if that is why they are stale."""
     stale: dict[int, Reason] = field(default_factory=dict)
     """The reason why a built page is stale, by number."""
     left_out: int = 0
@@ -112,6 +103,8 @@ class SiteStatus:
     running: Build | None = None
     died: Build | None = None
     """A build whose lease has expired before it ended."""
+    is_built: bool = False
+    """Whether a build of the site was ever started."""
     storage_error: str = ""
     """Why the published files cannot be read."""
     is_manifest_lost: bool = False
@@ -154,8 +147,8 @@ def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPag
         if build.lease:
             status.running, status.died = (None, build) if build.is_over else (build, None)  # type: ignore[attr-defined]
     known = {label: records.get((site.id, label), []) for label in registry}
-    is_built = bool(status.builds) or any(record.built_at for some in known.values() for record in some)
-    manifest = _published_facts(status) if is_built else None
+    status.is_built = bool(status.builds) or any(record.built_at for some in known.values() for record in some)
+    manifest = _published_facts(status) if status.is_built else None
     for label, some in known.items():
         section = SectionStatus(label=label, section=None)
         try:
@@ -165,7 +158,7 @@ def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPag
             logger.warning("The status of the sitemap section %s cannot be read", label, exc_info=error)
             section.error = f"{type(error).__name__}: {error}"
         _last_build(section, status.builds)
-        if not is_built:
+        if not status.is_built:
             section.currency = "empty" if section.currency == "empty" else "live"
         status.sections.append(section)
     if manifest is not None:
@@ -242,14 +235,15 @@ def _stale(plan: Plan, known: SectionEntry | None) -> Iterator[tuple[int, Reason
 
 
 def _stale_since(plan: Plan, stale: dict[int, Reason]) -> datetime | None:
-    # The record of a page says when its rows changed, not when a file was lost.
-    unknown = FILE_MISSING, FILE_UNFINISHED, SECTION_CHANGED
-    changes = [
-        moment(page.record.changed_at)
-        for page in plan.pages
-        if page.record.changed_at and stale.get(page.number, FILE_MISSING) not in unknown
-    ]
+    # The record of a page says when its rows changed, not when its class changed or its file was lost.
+    records = (page.record for page in plan.pages if stale.get(page.number) in (CONTENT_CHANGED, NO_URLS))
+    changes = [moment(one.changed_at) for one in records if one.changed_at and _is_later(one.changed_at, one.built_at)]
     return min(changes, default=None)
+
+
+def _is_later(changed_at: datetime, built_at: datetime | None) -> bool:
+    # Files from a backup differ from their pages although no row has changed since the build.
+    return built_at is None or moment(changed_at) > moment(built_at)
 
 
 def _last_build(status: SectionStatus, builds: Iterable[Build]) -> None:

@@ -205,6 +205,17 @@ def test_the_page_opens_without_an_origin_or_a_class(boss, settings):
 
     assert "Correct the site or the setting ORIGIN." in text
     assert "No sitemap is registered." in text
+    assert "No problems found." not in text
+
+
+def test_a_project_without_registered_classes_has_no_problem(boss):
+    unregister_all()
+
+    shown = page(boss)
+
+    assert "No problems found." in shown
+    assert [given["class"] for tag, given in tags(boss) if tag == "li" and "class" in given] == ["sitemaps-notice"]
+    assert " No sitemap is registered. Register a Sitemap class" in words(shown)
 
 
 def test_texts_of_the_project_are_escaped(boss):

@@ -153,13 +153,22 @@ def test_a_section_that_was_stale_for_days_has_an_alarm_about_cron(site: BuiltSe
     build()
     nth(15).update(slug="new", updated_at=LATER)
     refresh(get_section("products", read_site().status.site), force=True)
-    SitemapPage.objects.filter(number=2).update(changed_at=timezone.now() - timedelta(days=3))
+    now = timezone.now()
+    SitemapPage.objects.filter(number=2).update(built_at=now - timedelta(days=4), changed_at=now - timedelta(days=3))
 
     ((level, _, text),) = alarms()
 
     assert level == "warning"
     assert text.startswith("The section changed on ")
     assert "cron" in remedies()
+
+
+def test_a_class_that_changed_today_does_not_say_that_its_rows_changed_long_ago(site: BuiltSet) -> None:
+    build()
+    SitemapPage.objects.update(changed_at=timezone.now() - timedelta(days=30))
+    replace_section("products", type("Weekly", (Products,), {"changefreq": "weekly"}))
+
+    assert (section().currency, alarms()) == ("stale", [])
 
 
 def test_a_section_that_is_no_longer_registered_has_an_alarm(site: BuiltSet) -> None:
@@ -184,7 +193,7 @@ def test_a_new_section_among_built_ones_has_an_alarm(site: BuiltSet) -> None:
     assert (section("more").currency, alarms()) == expected
 
 
-def test_the_error_is_that_there_is_no_section_or_site(settings: Any, site: BuiltSet) -> None:
+def test_a_site_without_a_host_is_an_error_and_a_project_without_sections_is_not(settings: Any, site: BuiltSet) -> None:
     unregister_all()
     settings.SITEMAPS_PLUS = {}
     Site.objects.create(domain="not a host", name="bad")
@@ -192,12 +201,15 @@ def test_the_error_is_that_there_is_no_section_or_site(settings: Any, site: Buil
     found = overview()
 
     assert not found.is_healthy
-    assert [alarm.text for alarm in found.alarms][-1] == "No sitemap is registered."
-    assert "Site.domain" in found.alarms[0].text
+    wrong, empty = found.alarms
+    assert (wrong.level, "Site.domain" in wrong.text) == ("error", True)
+    assert (empty.level, empty.text) == ("notice", "No sitemap is registered.")
+    assert "sitemaps.py" in empty.remedy
 
 
-def test_warnings_do_not_make_it_unhealthy() -> None:
-    found = Overview(alarms=[Alarm("warning", "", "a", "b")])
+@pytest.mark.parametrize("level", ["warning", "notice"])
+def test_only_errors_make_it_unhealthy(level: Any) -> None:
+    found = Overview(alarms=[Alarm(level, "", "a", "b")])
     assert found.is_healthy
     found.alarms.append(Alarm("error", "", "a", "b"))
     assert not found.is_healthy

@@ -68,11 +68,20 @@ def test_a_page_is_stale_since_its_changed_rows_were_seen(site: BuiltSet) -> Non
     assert section().currency == "current"
 
 
+def test_no_page_is_stale_since_before_it_was_built(site: BuiltSet) -> None:
+    build()
+    SitemapPage.objects.filter(number=2).update(digest="that of a file from a backup")
+
+    found = section()
+
+    assert (found.currency, len(found.stale), found.stale_since) == ("stale", 1, None)
+
+
 def test_another_declaration_makes_all_pages_stale(site: BuiltSet) -> None:
     build()
     replace_section("products", type("Weekly", (Products,), {"changefreq": "weekly"}))
 
-    assert (section().currency, len(section().stale)) == ("stale", 3)
+    assert (section().currency, len(section().stale), section().stale_since) == ("stale", 3, None)
 
 
 def test_the_hook_that_needs_objects_is_named(site: BuiltSet) -> None:

@@ -45,6 +45,9 @@ logger = logging.getLogger("sitemaps_plus")
 RETRY_AFTER = 120
 """Seconds after which a crawler may try again when a sitemap cannot be served."""
 
+WHOLE = 2_000_000
+"""Most bytes of an unpacked document that is sent in one piece; a larger one is sent while it is unpacked."""
+
 _CONTENT_TYPES = {
     "xml": "application/xml; charset=utf-8",
     "xml.gz": "application/gzip",
@@ -208,6 +211,8 @@ def _respond(request: HttpRequest, wanted: Wanted, extension: str) -> HttpRespon
     if is_packed:
         return PublicResponse(served.gzipped, headers=headers)
     chunks = unpack(served.gzipped)
+    if served.size <= WHOLE:
+        return PublicResponse(chunks, headers=headers)
     return PublicStream(_async(chunks) if isinstance(request, ASGIRequest) else chunks, headers=headers)
 
 

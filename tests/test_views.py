@@ -13,9 +13,10 @@ from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, Client
 from django.urls import clear_script_prefix, include, path, set_script_prefix
 from django.utils import timezone, translation
+from pytest_django.asserts import assertContains, assertNotContains
 
 from samples import SITE, Products, make_products, paths, render_page, section_of
-from sitemaps_plus import NewsSitemap, UrlFor, register
+from sitemaps_plus import NewsSitemap, UrlFor, register, views
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.plan.planner import refresh
 from testapp.models import Article, Product
@@ -442,13 +443,43 @@ def test_what_stands_behind_the_question_mark_makes_no_other_page(
         assert get(client, f"{PAGE}?p=2") == first
 
 
+# One piece or many
+
+
+@pytest.mark.parametrize("address", ["/sitemap.xml", PAGE, "/sitemap-products-1.txt"])
+def test_a_small_document_has_content_as_any_page_of_django(client: Client, address: str) -> None:
+    make_products(3)
+
+    response = client.get(address)
+
+    assert not response.streaming
+    assert response.content == response.getvalue()
+    assertContains(response, "http://example.com/", count=1 if address == "/sitemap.xml" else 3)
+    assertNotContains(response, "http://example.org/")
+
+
+def test_a_document_of_more_than_two_megabytes_is_streamed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert views.WHOLE == 2_000_000
+    make_products(3)
+    document = client.get(PAGE).content
+    monkeypatch.setattr(views, "WHOLE", len(document))
+    assert not client.get(PAGE).streaming
+    monkeypatch.setattr(views, "WHOLE", len(document) - 1)
+
+    response = client.get(PAGE)
+
+    assert response.streaming
+    assert response.getvalue() == document
+
+
 async def _answers() -> tuple[Any, bytes]:
     response = await AsyncClient(headers={"host": "example.com"}).get(PAGE)
     return response, b"".join([chunk async for chunk in response])
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_asynchronous_server_gets_an_asynchronous_stream(client: Client) -> None:
+def test_an_asynchronous_server_gets_an_asynchronous_stream(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "WHOLE", 0)
     Site.objects.get_or_create(pk=1, defaults={"domain": "example.com", "name": "example.com"})
     make_products(3)
 

@@ -41,6 +41,16 @@ def _nothing_kept(settings: Any) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _cached_in_transactions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let documents be kept in the cache, as they are on a site: pytest-django runs each test in a transaction.
+
+    The marker ``in_transactions`` turns this off, for tests of what users see in theirs.
+    """
+    if request.node.get_closest_marker("in_transactions") is None:
+        monkeypatch.setattr(cached, "is_in_transaction", lambda: False)
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Time that a test lets pass."""

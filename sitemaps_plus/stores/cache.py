@@ -154,6 +154,7 @@ class DocumentCache:
                 cache.set(key, _head(kept.token, at) + gzipped[at * PART : (at + 1) * PART], KEEP)
             cache.set(_key(name), _value(kept), KEEP)
 
+        _kept_here.add((self._alias, name))
         self._ask(put, None)
         return kept
 
@@ -254,6 +255,20 @@ def _forget(*, setting: str, **_kwargs: Any) -> None:
     if setting == "CACHES":
         _resting.clear()
         _warned.clear()
+
+
+# The alias and the name of each document that this process has kept.
+_kept_here: set[tuple[str, str]] = set()
+
+
+def forget_kept_here(**_kwargs: Any) -> None:
+    """Delete each document that this process has kept: tables were emptied or created, as after a test.
+
+    A receiver of ``post_migrate``, which Django sends after ``flush``, too.
+    """
+    while _kept_here:
+        alias, name = _kept_here.pop()
+        DocumentCache(alias).forget(name)
 
 
 def get_cache() -> DocumentCache:

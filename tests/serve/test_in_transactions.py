@@ -1,0 +1,122 @@
+"""Inside a transaction a document shows what the transaction sees, and nothing of it stays; so tests of users hold."""
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.core.management import call_command
+from django.db import transaction
+
+from factories import ProductFactory
+from samples import SITE, Products, paths
+from sitemaps_plus import register
+from sitemaps_plus.build import build
+from sitemaps_plus.serve.cached import serve, warm
+from sitemaps_plus.serve.live import Wanted
+from testapp.models import Product
+from xml_checks import locs
+
+ROOT = Path(__file__).parents[2]
+PAGE = Wanted(site=SITE, label="products", number=1)
+INDEX = Wanted(site=SITE)
+
+
+@pytest.fixture(autouse=True)
+def _products_registered(settings: Any) -> None:
+    register("products", Products)
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
+
+
+def shown(wanted: Wanted = PAGE) -> list[str]:
+    return paths(locs(gzip.decompress(serve(wanted).gzipped)))
+
+
+@pytest.mark.parametrize(
+    ("site", "order"),
+    [
+        *(("origin", order) for order in ("--timing", "--shuffle=1", "--shuffle=2", "--reverse", "--parallel=2")),
+        ("sites", "--shuffle=3"),
+        ("none", "--shuffle=4"),
+    ],
+)
+def test_tests_written_with_the_documentation_of_django_pass_in_any_order(site: str, order: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "django", "test", "bakery", order],
+        env={
+            **os.environ,
+            "BAKERY_SITE": site,
+            "DJANGO_SETTINGS_MODULE": "bakery.settings",
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests"), *sys.path]),
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+    assert run.returncode == 0, run.stderr
+    assert "Ran 19 tests" in run.stderr
+
+
+@pytest.mark.in_transactions
+@pytest.mark.django_db
+def test_a_transaction_neither_reads_nor_fills_the_cache() -> None:
+    ProductFactory.create(slug="a")
+    for wanted in (PAGE, INDEX):
+        serve(wanted)
+
+    assert not cache._cache  # type: ignore[attr-defined]
+    Product.objects.update(slug="b")
+    assert shown() == ["/b/"]
+
+
+@pytest.mark.in_transactions
+@pytest.mark.django_db(transaction=True)
+def test_what_a_transaction_showed_is_gone_with_it() -> None:
+    ProductFactory.create(slug="a")
+    assert shown() == ["/a/"]
+    with transaction.atomic():
+        Product.objects.update(slug="b")
+        assert shown() == ["/b/"]
+        transaction.set_rollback(True)
+
+    assert shown() == ["/a/"]
+
+
+@pytest.mark.in_transactions
+@pytest.mark.django_db
+def test_a_transaction_gets_no_built_file_of_rows_that_it_has_changed() -> None:
+    ProductFactory.create(slug="a")
+    assert build().is_complete
+
+    Product.objects.update(slug="b")
+
+    assert shown() == ["/b/"]
+
+
+@pytest.mark.in_transactions
+@pytest.mark.django_db
+def test_warming_in_a_transaction_keeps_nothing_and_reports_no_error() -> None:
+    ProductFactory.create(slug="a")
+
+    assert warm(SITE, {"products": [1]}) == []
+    assert not cache._cache  # type: ignore[attr-defined]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("command", ["flush", "migrate"])
+def test_what_this_process_cached_is_forgotten_when_tables_are_emptied_or_made(command: str) -> None:
+    ProductFactory.create(slug="a")
+    shown()
+    Product.objects.update(slug="b")
+    assert shown() == ["/a/"]
+
+    call_command(command, verbosity=0, interactive=False)
+    Product.objects.all().delete()
+    ProductFactory.create(slug="c")
+
+    assert shown() == ["/c/"]

@@ -17,7 +17,7 @@ from sitemaps_plus.errors import InvalidEntry, NoOrigin, SitemapError
 from sitemaps_plus.plan.sites import SiteOrigin, distinct_sites
 from sitemaps_plus.protocol.addresses import Origin, normalize
 from sitemaps_plus.protocol.names import index_file
-from sitemaps_plus.stores.files import get_store
+from sitemaps_plus.stores.files import get_store, has_own_storage
 
 _ANY_ORIGIN = Origin(scheme="https", host="example.com")
 
@@ -122,7 +122,7 @@ def check_one_origin_for_several_sites(**_kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_origin_chooses(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E024: one entry of ORIGIN is the site of a request, and each has files of its own."""
+    """sitemaps_plus.E025: one entry of ORIGIN is the site of a request, and each has files of its own."""
     given = get_settings().ORIGIN
     if not isinstance(given, Mapping) or not _has_ids(given) or any(map(_origin_error, given.values())):
         return []
@@ -133,7 +133,7 @@ def check_origin_chooses(**_kwargs: Any) -> list[CheckMessage]:
                 f'SITEMAPS_PLUS["ORIGIN"] has no entry for SITE_ID = {fixed}, only for {list(given)}: every request of '
                 "a sitemap fails.",
                 hint=f'Add {fixed}: "https://example.com", or correct SITE_ID.',
-                id="sitemaps_plus.E024",
+                id="sitemaps_plus.E025",
             )
         ]
     found: list[NoOrigin] = []
@@ -142,7 +142,7 @@ def check_origin_chooses(**_kwargs: Any) -> list[CheckMessage]:
         Error(
             f'SITEMAPS_PLUS["ORIGIN"]: {error}',
             hint="No request can choose between two entries with the same host: give each another host or port.",
-            id="sitemaps_plus.E024",
+            id="sitemaps_plus.E025",
         )
         for error in found
     ]
@@ -153,7 +153,7 @@ def check_storage(**_kwargs: Any) -> list[CheckMessage]:
     """sitemaps_plus.E006: STORAGE names an entry of STORAGES."""
     alias = get_settings().STORAGE
     # STORAGES may lack the default alias: then files go to the default storage.
-    if alias == Settings().STORAGE or alias in tuple(settings.STORAGES):
+    if alias == Settings().STORAGE or has_own_storage():
         return []
     return [
         Error(
@@ -186,14 +186,26 @@ def check_storage_overwrites(**_kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.urls)
 def check_urls(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.W015 and W016: the URLs of sitemaps are at the root, and no other pattern hides them."""
+    """sitemaps_plus.W015, W016 and W026: the URLs of sitemaps are included at the root, and nothing hides them."""
     if not getattr(settings, "ROOT_URLCONF", None):
         return []
     try:
         index = reverse("sitemaps_plus:index")
     except NoReverseMatch:
-        return []
+        return list(_check_included())
     return [*_check_root(index), *(message for label in (None, *registry) for message in _check_shadow(index, label))]
+
+
+def _check_included() -> Iterator[CheckMessage]:
+    # A project that only serves built files needs no URLs, and says where the files go.
+    if len(registry) and not has_own_storage() and not get_settings().PUBLIC_URL:
+        yield Warning(
+            f"Sitemaps are registered, but {settings.ROOT_URLCONF} does not include sitemaps_plus.urls: no URL serves "
+            "them.",
+            hint='Add path("", include("sitemaps_plus.urls")) to its urlpatterns. If you only serve built files, '
+            'define STORAGES["sitemaps"] for them, or put "sitemaps_plus.W026" into SILENCED_SYSTEM_CHECKS.',
+            id="sitemaps_plus.W026",
+        )
 
 
 def _check_root(index: str) -> Iterator[CheckMessage]:

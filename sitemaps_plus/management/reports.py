@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.core.files.storage import FileSystemStorage
 from django.core.management.base import OutputWrapper
 from django.core.management.color import Style
 
 from sitemaps_plus.build.due import Due
 from sitemaps_plus.build.results import BuildResult, SectionResult
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION
+from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.watch.alarms import Alarm, Overview
 from sitemaps_plus.watch.status import SectionStatus
 
@@ -75,6 +77,17 @@ def build_lines(result: BuildResult, style: Style) -> Iterator[str]:
         f"{count(sum(s.bytes for s in sections), 'byte')} uncompressed, {result.seconds:.1f} s, "
         f"{count(sum(s.left_out for s in sections), 'row')} left out"
     )
+
+
+def default_storage_lines(store: FileStore) -> Iterator[str]:
+    """Yield where the files are and who can read them, for the first build into the default storage."""
+    storage = store.storage
+    yield f'The files are in {store.where("")}, in the default storage: STORAGES has no "sitemaps".'
+    if not isinstance(storage, FileSystemStorage):
+        yield "Whoever can read the default storage can read them."
+    elif (storage.base_url or "/") != "/":
+        yield f"If your web server serves {storage.base_url}, anybody can read them at {storage.url(store.prefix)}."
+    yield 'To keep them elsewhere, define STORAGES["sitemaps"], build again, and delete these.'
 
 
 def build_json(result: BuildResult) -> dict[str, Any]:

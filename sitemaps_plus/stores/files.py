@@ -64,6 +64,15 @@ class FileStore:
         """Return whether there is such a file."""
         return self.storage.exists(self.prefix + name)
 
+    def is_empty(self) -> bool:
+        """Return whether there is no file of any site yet; False where the storage cannot tell."""
+        try:
+            return not any(self.storage.listdir(self.prefix))
+        except FileNotFoundError:
+            return True
+        except Exception:  # each storage has errors of its own, and a build reports them
+            return False
+
     def list(self, directory: str) -> set[str] | None:
         """Return the names of the files in a directory, without unfinished ones.
 
@@ -103,10 +112,14 @@ class FileStore:
 
 def get_store() -> FileStore:
     """Return the store of the ``STORAGE`` setting, or ``sitemaps/`` in the default storage where it is not defined."""
-    alias = get_settings().STORAGE
-    if alias in settings.STORAGES:
-        return FileStore(storages[alias])
+    if has_own_storage():
+        return FileStore(storages[get_settings().STORAGE])
     return FileStore(default_storage, "sitemaps/")
+
+
+def has_own_storage() -> bool:
+    """Return whether ``STORAGES`` defines the storage of built files."""
+    return get_settings().STORAGE in tuple(settings.STORAGES)
 
 
 def _read(storage: Storage, name: str) -> bytes | None:

@@ -217,31 +217,31 @@ def test_e005_is_silent_where_each_site_has_its_own(settings):
     assert texts() == []
 
 
-def test_e024_site_id_has_an_entry(settings):
+def test_e025_site_id_has_an_entry(settings):
     settings.SITE_ID = 3
     settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}
 
     id, text = only_text()
 
-    assert id == "E024"
+    assert id == "E025"
     assert "no entry for SITE_ID = 3, only for [1, 2]" in text
     assert 'Add 3: "https://example.com"' in text
 
 
-def test_e024_no_two_entries_have_one_host(settings):
+def test_e025_no_two_entries_have_one_host(settings):
     settings.SITEMAPS_PLUS = {
         "ORIGIN": {1: "https://a.example", 2: "http://A.example", 3: "https://a.example:8443", 4: "https://a.example"}
     }
 
     first, second = texts()
 
-    assert first[0] == second[0] == "E024"
+    assert first[0] == second[0] == "E025"
     assert "The sites 1 and 2 have the same host, a.example" in first[1]
     assert "The sites 1 and 4" in second[1]
     assert "give each another host or port" in first[1]
 
 
-def test_e024_is_silent_where_the_host_chooses(settings):
+def test_e025_is_silent_where_the_host_chooses(settings):
     settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
     del settings.SITE_ID
     settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}
@@ -340,12 +340,56 @@ def test_w016_a_condition_around_ours_hides_them(settings):
     assert "No URL pattern answers /sitemap-products.xml." in text
 
 
-def test_urls_are_not_checked_if_ours_are_not_included(settings):
+@pytest.fixture
+def _in_the_default_storage(settings):
+    settings.STORAGES = {name: value for name, value in settings.STORAGES.items() if name != "sitemaps"}
+
+
+@pytest.mark.usefixtures("_in_the_default_storage")
+def test_w026_a_forgotten_include_is_a_warning(settings):
+    register("products", type("Products", (Sitemap,), {}))
+    settings.ROOT_URLCONF = urls()
+
+    id, text = only_text()
+
+    assert id == "W026"
+    assert "does not include sitemaps_plus.urls" in text
+    assert 'Add path("", include("sitemaps_plus.urls"))' in text
+
+
+@pytest.mark.usefixtures("_in_the_default_storage")
+def test_w026_the_classic_views_are_enough_for_a_dict(settings):
+    settings.ROOT_URLCONF = urls(path("sitemap.xml", views.sitemap, {"sitemaps": {"products": Sitemap}}))
+
+    assert texts() == []
+
+
+@pytest.mark.usefixtures("_in_the_default_storage")
+def test_w026_the_classic_views_do_not_serve_what_is_registered(settings):
+    register("products", type("Products", (Sitemap,), {}))
+    settings.ROOT_URLCONF = urls(path("sitemap.xml", views.sitemap, {"sitemaps": {"products": Sitemap}}))
+
+    assert only_text()[0] == "W026"
+
+
+def test_w026_files_with_a_storage_of_their_own_need_no_urls(settings):
     register("products", type("Products", (Sitemap,), {}))
     settings.ROOT_URLCONF = urls()
     assert texts() == []
 
     del settings.ROOT_URLCONF
+    assert texts() == []
+
+
+@pytest.mark.usefixtures("_in_the_default_storage")
+@pytest.mark.parametrize(
+    "given", [{"STORAGE": "default"}, {"PUBLIC_URL": "https://cdn.example.com/sitemaps/"}], ids=str
+)
+def test_w026_files_that_the_settings_place_need_no_urls(settings, given):
+    register("products", type("Products", (Sitemap,), {}))
+    settings.ROOT_URLCONF = urls()
+    settings.SITEMAPS_PLUS = given
+
     assert texts() == []
 
 

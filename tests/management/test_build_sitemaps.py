@@ -159,6 +159,76 @@ def test_rows_left_out_are_reported_with_their_reason() -> None:
     assert failure is None
 
 
+@pytest.fixture
+def place_files(settings: Any) -> Any:
+    """Return a function that makes a storage the default one, and lets built files go there."""
+
+    def place(backend: str, **options: Any) -> None:
+        others = {name: value for name, value in settings.STORAGES.items() if name != "sitemaps"}
+        settings.STORAGES = {**others, "default": {"BACKEND": backend, "OPTIONS": options}}
+
+    return place
+
+
+FILES = "django.core.files.storage.FileSystemStorage"
+
+
+def test_the_first_build_into_the_default_storage_says_where_the_files_are_and_who_can_read_them(
+    place_files: Any, tmp_path: Any
+) -> None:
+    place_files(FILES, location=tmp_path, base_url="/media/")
+    register("products", Products)
+    make_products(3)
+
+    stdout, _, _ = run()
+
+    assert stdout.splitlines()[-3:] == [
+        f'The files are in {tmp_path}/sitemaps, in the default storage: STORAGES has no "sitemaps".',
+        "If your web server serves /media/, anybody can read them at /media/sitemaps/.",
+        'To keep them elsewhere, define STORAGES["sitemaps"], build again, and delete these.',
+    ]
+    assert (tmp_path / "sitemaps/example.com/sitemap.xml").is_file()
+    assert "default storage" not in run("--full")[0]
+
+
+def test_a_default_storage_without_a_url_is_not_called_public(place_files: Any, tmp_path: Any, settings: Any) -> None:
+    settings.MEDIA_URL = ""
+    place_files(FILES, location=tmp_path)
+    register("products", Products)
+    make_products(3)
+
+    stdout, _, _ = run()
+
+    assert f"The files are in {tmp_path}/sitemaps, in the default storage" in stdout
+    assert "anybody" not in stdout
+
+
+def test_a_default_storage_that_is_no_folder_is_named_by_what_it_is(place_files: Any) -> None:
+    place_files("django.core.files.storage.InMemoryStorage")
+    register("products", Products)
+    make_products(3)
+
+    assert "Whoever can read the default storage can read them.\n" in run()[0]
+    assert "default storage" not in run("--full")[0]
+
+
+def test_a_storage_that_the_project_chose_for_the_files_is_not_explained() -> None:
+    register("products", Products)
+    make_products(3)
+
+    assert "The files are in" not in run()[0]
+
+
+def test_a_first_build_that_published_nothing_has_no_files_to_tell_of(place_files: Any, tmp_path: Any) -> None:
+    place_files(FILES, location=tmp_path)
+    register("broken", Broken)
+
+    stdout, _, failure = run()
+
+    assert failure is not None
+    assert "The files are in" not in stdout
+
+
 def test_strict_fails_the_section_instead(settings: Any) -> None:
     register("products", OneInvalidRow)
     make_products(3)

@@ -26,6 +26,7 @@ from sitemaps_plus.models import SitemapPage, missing_tables
 from sitemaps_plus.plan.sites import chosen_sites
 from sitemaps_plus.serve.cached import warm
 from sitemaps_plus.stores.cache import is_for_one_process
+from sitemaps_plus.stores.files import get_store, has_own_storage
 from sitemaps_plus.watch.alarms import overview
 
 _PASSED_ON = ("sites", "full", "repack", "strict", "workers", "allow_shrink", "prune", "if_locked")
@@ -69,6 +70,7 @@ class Command(BaseCommand):
         bar = reports.ProgressBar(self.stderr) if self._shows_bar(options) else None
         with _catch_signals() as caught:
             _check_tables()
+            is_first = not has_own_storage() and get_store().is_empty()
             result = self._run(options, bar, caught)
             if options["warm_cache"] and not result.is_stopped:
                 result.errors += _warm(result, options["sites"])
@@ -78,6 +80,8 @@ class Command(BaseCommand):
             self._write_json(reports.build_json(result))
         elif options["verbosity"] > 0:
             self._write_lines(reports.build_lines(result, self.style))
+            if is_first and result.indexes:
+                self._write_lines(reports.default_storage_lines(get_store()))
         self._end(result, options["if_locked"], caught)
 
     def _run(self, options: dict[str, Any], bar: reports.ProgressBar | None, caught: list[int]) -> BuildResult:

@@ -9,14 +9,13 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.contrib import sitemaps as contrib
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import Aggregate, DateField, F, OuterRef, QuerySet, Subquery
 
 from sitemaps_plus.checks.classes import Found, check_each, declared, languages_of_rows, model_of, queryset_of
 from sitemaps_plus.declare.hooks import Column, Hooks, class_of, is_needed, read_hooks
 from sitemaps_plus.declare.related import Related, find_relation
-from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap
+from sitemaps_plus.declare.sitemaps import NewsSitemap, makes_rows
 from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.values.extensions import EXTENSIONS
 
@@ -71,7 +70,7 @@ def _related_hint(hook: str, name: str) -> str:
 def _parts(sitemap: Any) -> Iterator[_Part]:
     """Yield the expressions of the hooks of a class; nothing if a method returns its rows."""
     rows = queryset_of(sitemap)
-    if rows is None or _makes_rows(class_of(sitemap)):
+    if rows is None or makes_rows(class_of(sitemap)):
         return
     languages = _languages(sitemap)
     for hook in _hooks(read_hooks(sitemap)):
@@ -83,12 +82,6 @@ def _parts(sitemap: Any) -> Iterator[_Part]:
                 yield from _parts_of(related, hook.name, rows, languages)
             else:
                 yield _Part(hook.name, expression, rows)
-
-
-def _makes_rows(cls: Any) -> bool:
-    """Return whether a method of the class returns the rows: it may annotate columns that hooks read."""
-    known = (ModelSitemap.items, NewsSitemap.items, contrib.GenericSitemap.items)
-    return cls.items not in known or getattr(cls, "get_queryset", None) not in (None, ModelSitemap.get_queryset)
 
 
 def _hooks(hooks: Hooks) -> Sequence[Any]:

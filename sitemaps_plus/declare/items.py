@@ -14,7 +14,7 @@ from django.db.models.query import RawQuerySet
 from django.utils import timezone, translation
 
 from sitemaps_plus.declare.date_probe import plain_column
-from sitemaps_plus.declare.hooks import has_languages_per_item, languages_of, name_of, read_hooks
+from sitemaps_plus.declare.hooks import Hooks, has_languages_per_item, languages_of, name_of, read_hooks
 from sitemaps_plus.declare.languages import languages_in, own_language, valid_hreflang_of
 from sitemaps_plus.declare.loading import Addresses, absolute, load_objects
 from sitemaps_plus.errors import InvalidSitemap, NotTranslated, shown
@@ -101,14 +101,38 @@ def lazy_items(sitemap: Any, report: Report | None = None) -> Any:
 
 def with_columns(sitemap: Any, items: Any) -> Any:
     """Return `items` with the values of expression hooks, if there are any, under private names."""
-    columns = read_hooks(sitemap).columns
+    hooks = read_hooks(sitemap)
+    columns = hooks.columns
     if columns and not isinstance(items, QuerySet):
         (first, *_) = columns
         raise InvalidSitemap(
             f"{name_of(sitemap)}: the expression {columns[first]!r} needs rows of the database, but items() "
             f"returned a {type(items).__name__}. Return a QuerySet, or make the hook a method."
         )
+    if columns:
+        check_computed(sitemap, hooks, items)
     return items.annotate(**columns) if columns else items
+
+
+def check_computed(sitemap: Any, hooks: Hooks, rows: QuerySet[Any]) -> None:
+    """Raise InvalidSitemap if a hook takes values from the database and `rows` cannot have more columns."""
+    hook = next((hook.name for hook in (*hooks.shown, hooks.languages, hooks.x_default) if hook.columns), None)
+    added = f"{name_of(sitemap)}.{hook} takes values from the database, which cannot be added to the rows of"
+    if hook and rows.query.combinator:
+        raise InvalidSitemap(f"{added} {rows.query.combinator}(). {without_combinator(rows)}, or make {hook} a method.")
+    if hook and rows._fields is not None:  # type: ignore[attr-defined]
+        raise InvalidSitemap(
+            f"{added} values() or values_list(). Leave that call out, as only the columns that hooks name are read "
+            f"anyway, or make {hook} a method."
+        )
+
+
+def without_combinator(rows: QuerySet[Any]) -> str:
+    """Return the advice how to list the rows of a union(), an intersection() or a difference() without it."""
+    if {query.model for query in rows.query.combined_queries} != {rows.model}:
+        return "Register a section for each model instead"
+    conditions = {"union": "Q(...) | Q(...)", "intersection": "Q(...), Q(...)", "difference": "Q(...), ~Q(...)"}
+    return f"Write {rows.model.__name__}.objects.filter({conditions[str(rows.query.combinator)]}) instead"
 
 
 def _in_order(sitemap: Any, items: Any) -> Any:

@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, overload
 
 from django.contrib import sitemaps as contrib
-from django.db.models import Model
+from django.db.models import Model, QuerySet
+from django.db.models.query import RawQuerySet
 
 from sitemaps_plus.declare.hooks import Hook, Hooks, class_of, is_constant, read_hooks
+from sitemaps_plus.declare.items import check_computed, without_combinator
 from sitemaps_plus.declare.languages import languages_in
-from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap, Sitemap
+from sitemaps_plus.declare.sitemaps import ModelSitemap, NewsSitemap, Sitemap, makes_rows
 from sitemaps_plus.errors import InvalidSitemap, PageNotFound, shown
 from sitemaps_plus.protocol.names import MAX_LABEL, ends_like_page, index_file, is_label
 from sitemaps_plus.values.base import Value
@@ -140,9 +142,14 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
     if isinstance(sitemap, type):
         _check_arguments(sitemap)
     _check_languages(cls)
-    _check_hooks(cls, read_hooks(sitemap))
+    hooks = read_hooks(sitemap)
+    _check_hooks(cls, hooks)
     if issubclass(cls, ModelSitemap):
         _check_rows(cls, sitemap.queryset)
+    rows = inspect.getattr_static(sitemap, "queryset", None)
+    if isinstance(rows, QuerySet) and issubclass(cls, ModelSitemap | contrib.GenericSitemap) and not makes_rows(cls):
+        _check_filtered(cls, rows)
+        check_computed(sitemap, hooks, rows)
 
 
 def _check_hooks(cls: type, hooks: Hooks) -> None:
@@ -190,14 +197,32 @@ def _check_languages(cls: type) -> None:
 
 
 def _check_rows(cls: type[ModelSitemap], queryset: Any) -> None:
-    own_items = cls.items not in (ModelSitemap.items, NewsSitemap.items)
-    if queryset is None and cls.get_queryset is ModelSitemap.get_queryset and not own_items:
+    if queryset is None and not makes_rows(cls):
         raise InvalidSitemap(
             f"{cls.__name__} has no rows: set queryset = Model.objects.all(), or override get_queryset()."
         )
     if isinstance(queryset, type) and issubclass(queryset, Model):
         name = queryset.__name__
         raise InvalidSitemap(f"{cls.__name__}.queryset is the model {name}; set queryset = {name}.objects.all().")
+    if isinstance(queryset, list | tuple | RawQuerySet):
+        raise InvalidSitemap(
+            f"{cls.__name__}.queryset is a {type(queryset).__name__}. Give it a QuerySet, or derive the class from "
+            "Sitemap and return these rows from items()."
+        )
+
+
+def _check_filtered(cls: type, rows: QuerySet[Any]) -> None:
+    """Raise InvalidSitemap if the class filters its rows and the queryset does not allow that."""
+    if rows.query.combinator and issubclass(cls, NewsSitemap | contrib.GenericSitemap):
+        raise InvalidSitemap(
+            f"{cls.__name__} filters its queryset, and the rows of {rows.query.combinator}() cannot be filtered. "
+            f"{without_combinator(rows)}."
+        )
+    if rows.query.is_sliced and issubclass(cls, NewsSitemap):
+        raise InvalidSitemap(
+            f"{cls.__name__} filters its queryset by {cls.date_field}, and a slice cannot be filtered. Leave out the "
+            "slice: only the articles of the last days are listed."
+        )
 
 
 def _check_arguments(cls: type) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from django.conf import settings
 from django.contrib import sitemaps as contrib
-from django.db.models import DateTimeField, QuerySet
+from django.db.models import DateTimeField, Model, QuerySet
 from django.utils import timezone
 
 from sitemaps_plus.declare.hooks import is_constant, name_of
@@ -21,16 +21,25 @@ from sitemaps_plus.values.extensions import EXTENSIONS
 from sitemaps_plus.values.fields import Declared, Expression
 
 if TYPE_CHECKING:
+    # All type checkers know this module. With its defaults a class may be derived from ModelSitemap, too.
+    from typing_extensions import TypeVar
+
     # The stubs leave out the underscored methods that projects override too.
     _ContribSitemap = Any
     _ContribGenericSitemap = Any
+    _Item = TypeVar("_Item", default=Any)
+    _Row = TypeVar("_Row", bound=Model, default=Any)
 else:
+    from typing import TypeVar
+
     _ContribSitemap = contrib.Sitemap
     _ContribGenericSitemap = contrib.GenericSitemap
+    _Item = TypeVar("_Item")
+    _Row = TypeVar("_Row")
 
 
-class Sitemap(_ContribSitemap):  # type: ignore[misc]
-    """A section whose items are any sequence; written as for Django.
+class Sitemap(_ContribSitemap, Generic[_Item]):  # type: ignore[misc]
+    """A section whose items are any sequence; written as for Django, or as ``Sitemap[Product]`` for type checkers.
 
     It differs from ``django.contrib.sitemaps.Sitemap`` in five ways: (item, language) pairs are made when they are
     needed, an absolute ``location`` is not changed, ``x-default`` only removes a language prefix from the path, dates
@@ -97,20 +106,25 @@ def overrides(sitemap: Any, *names: str) -> bool:
     return any(getattr(cls, name) not in (getattr(contrib.Sitemap, name), getattr(Sitemap, name)) for name in names)
 
 
-class GenericSitemap(Sitemap, _ContribGenericSitemap):  # type: ignore[misc]
+class GenericSitemap(Sitemap[_Row], _ContribGenericSitemap):  # type: ignore[misc]
     """A section from ``{"queryset": ..., "date_field": ...}``, as in Django."""
 
+    if TYPE_CHECKING:
 
-class ModelSitemap(Sitemap):
+        def items(self) -> QuerySet[_Row]:
+            """Return the rows."""
+
+
+class ModelSitemap(Sitemap[_Row]):
     """A section of the rows of a model, read in the order of a key.
 
     Set ``queryset`` or override ``get_queryset``; the key replaces its ordering.
     """
 
-    queryset: QuerySet[Any] | None = None
+    queryset: QuerySet[_Row] | None = None
     """The rows, read again each time. If they depend on the time or on ``self.site``, override ``get_queryset``."""
 
-    def get_queryset(self) -> QuerySet[Any]:
+    def get_queryset(self) -> QuerySet[_Row]:
         """Return the rows of the sitemap at this moment."""
         if self.queryset is None:
             raise InvalidSitemap(
@@ -118,12 +132,12 @@ class ModelSitemap(Sitemap):
             )
         return self.queryset.all()
 
-    def items(self) -> QuerySet[Any]:
+    def items(self) -> QuerySet[_Row]:
         """Return ``get_queryset()``."""
         return self.get_queryset()
 
 
-class NewsSitemap(ModelSitemap):
+class NewsSitemap(ModelSitemap[_Row]):
     """The articles of the last two days, newest first, 1,000 per page: the limits of Google's news sitemaps.
 
     Page 1 always has the newest articles; it may be empty.
@@ -137,7 +151,7 @@ class NewsSitemap(ModelSitemap):
     window: ClassVar[timedelta] = timedelta(days=2)
     """How long an article stays listed."""
 
-    def items(self) -> QuerySet[Any]:
+    def items(self) -> QuerySet[_Row]:
         """Return the articles of the window, newest first."""
         rows = self.get_queryset()
         last: date = timezone.now()
@@ -146,6 +160,12 @@ class NewsSitemap(ModelSitemap):
             first, last = _day(first), _day(last)
         inside = {f"{self.date_field}__gte": first, f"{self.date_field}__lte": last}
         return rows.filter(**inside).order_by(f"-{self.date_field}", "-pk")
+
+
+def makes_rows(cls: Any) -> bool:
+    """Return whether a method of a class of the project, and not only its ``queryset``, gives the rows."""
+    shipped = (ModelSitemap.items, NewsSitemap.items, contrib.GenericSitemap.items)
+    return cls.items not in shipped or getattr(cls, "get_queryset", None) not in (None, ModelSitemap.get_queryset)
 
 
 def _day(moment: date) -> date:

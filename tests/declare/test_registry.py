@@ -284,6 +284,104 @@ def test_a_model_is_no_queryset():
         register("wrong", Wrong)
 
 
+def two_halves():
+    return Product.objects.filter(pk__lte=5), Product.objects.filter(pk__gt=5)
+
+
+@pytest.mark.parametrize(
+    ("combinator", "instead"),
+    [
+        ("union", "Write Product.objects.filter(Q(...) | Q(...)) instead"),
+        ("intersection", "Write Product.objects.filter(Q(...), Q(...)) instead"),
+        ("difference", "Write Product.objects.filter(Q(...), ~Q(...)) instead"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("hook", "value"),
+    [("location", F("slug")), ("images", [Image(loc=F("file"))]), ("languages", F("name"))],
+    ids=["expression", "value", "languages"],
+)
+def test_values_from_the_database_cannot_be_added_to_combined_querysets(combinator, instead, hook, value):
+    first, second = two_halves()
+    rows = getattr(first, combinator)(second)
+
+    with pytest.raises(InvalidSitemap) as raised:
+        register("products", type("Products", (ModelSitemap,), {"queryset": rows, hook: value}))
+
+    text = str(raised.value)
+    assert text.startswith(f"Products.{hook} takes values from the database, which cannot be added to the rows of")
+    assert text.endswith(f"{combinator}(). {instead}, or make {hook} a method.")
+
+
+def test_a_union_of_two_models_becomes_two_sections():
+    rows = Product.objects.values_list("pk", "name").union(Article.objects.values_list("pk", "title"))
+
+    with pytest.raises(InvalidSitemap, match=r"rows of union\(\). Register a section for each model instead, or make"):
+        register("both", type("Both", (ModelSitemap,), {"queryset": rows, "location": F("name")}))
+
+
+@pytest.mark.parametrize("call", ["values", "values_list"])
+def test_values_from_the_database_cannot_be_added_to_values(call):
+    rows = getattr(Product.objects, call)("slug")
+
+    with pytest.raises(InvalidSitemap, match=r"Products.location takes .* Leave that call out, as only the columns"):
+        register("products", type("Products", (ModelSitemap,), {"queryset": rows, "location": F("slug")}))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        lambda: Product.objects.filter(pk__lte=5).union(Product.objects.filter(pk__gt=5)),
+        lambda: Product.objects.values("slug"),
+        lambda: Product.objects.values_list("slug", flat=True),
+        lambda: Product.objects.order_by("pk")[:5],
+    ],
+    ids=["union", "values", "values_list", "slice"],
+)
+def test_such_rows_are_accepted_where_hooks_are_methods(rows):
+    register("products", type("Products", (ModelSitemap,), {"queryset": rows(), "location": lambda self, item: "/"}))
+
+    assert "products" in registry
+
+
+def test_a_slice_may_have_values_from_the_database():
+    register(
+        "products", type("Products", (ModelSitemap,), {"queryset": Product.objects.all()[:5], "location": F("slug")})
+    )
+
+    assert "products" in registry
+
+
+@pytest.mark.parametrize("base", [contrib.GenericSitemap, GenericSitemap], ids=["contrib", "ours"])
+def test_a_generic_sitemap_filters_its_rows_and_so_takes_no_union(base):
+    first, second = two_halves()
+
+    with pytest.raises(InvalidSitemap, match=r"rows of union\(\) cannot be filtered. Write Product.objects.filter\(Q"):
+        register("products", base({"queryset": first.union(second)}))
+
+
+def test_a_news_sitemap_filters_its_rows_and_so_takes_no_slice_and_no_union():
+    articles = Article.objects.all()
+
+    def news(rows):
+        return type("Latest", (NewsSitemap,), {"queryset": rows, "date_field": "published_at"})
+
+    with pytest.raises(InvalidSitemap, match=r"Latest filters its queryset by published_at, .* Leave out the slice"):
+        register("news", news(articles[:10]))
+    with pytest.raises(InvalidSitemap, match=r"Latest filters its queryset, and the rows of union\(\) cannot be"):
+        register("news", news(articles.union(articles)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [(lambda: [Product()], "list"), (lambda: Product.objects.raw("SELECT * FROM testapp_product"), "RawQuerySet")],
+    ids=["list", "raw"],
+)
+def test_a_list_is_no_queryset(rows, kind):
+    with pytest.raises(InvalidSitemap, match=rf"Products.queryset is a {kind}. .* return these rows from items\(\)"):
+        register("products", type("Products", (ModelSitemap,), {"queryset": rows()}))
+
+
 @pytest.mark.parametrize("name", ["get_queryset", "items"])
 def test_rows_may_come_from_either_method(name):
     register("own", type("Own", (ModelSitemap,), {name: lambda self: Product.objects.all()}))

@@ -15,11 +15,13 @@ from django.utils import timezone, translation
 from hypothesis import given
 from hypothesis import strategies as st
 
+import typed_sitemaps as typed
 from factories import ArticleFactory, NoteFactory, ProductFactory, SeatFactory
 from samples import products_read
 from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
 from sitemaps_plus.declare.items import Pairs, latest_lastmod, lazy_items, newest_of_all
 from sitemaps_plus.errors import InvalidSitemap
+from sitemaps_plus.models import Build
 from testapp.models import Article, Product, Seat
 
 CODES = ["en", "de", "fr"]
@@ -123,6 +125,28 @@ def test_an_expression_without_rows_names_class_hook_and_remedy():
         InvalidSitemap, match=r"Listed: the expression F\(updated_at\) .* returned a list\. Return a Query"
     ):
         urls(made)
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (
+            lambda: Product.objects.all().union(Product.objects.all()),
+            r"rows of union\(\). Write Product.objects.filter",
+        ),
+        (lambda: Product.objects.values("slug"), r"rows of values\(\) or values_list\(\). Leave that call out"),
+    ],
+    ids=["union", "values"],
+)
+@pytest.mark.parametrize("method", ["get_queryset", "items"])
+def test_rows_of_a_method_that_cannot_have_more_columns_say_what_to_write_instead(rows, text, method):
+    class Rows(ModelSitemap):
+        location = F("slug")
+
+    setattr(Rows, method, lambda self: rows())
+
+    with pytest.raises(InvalidSitemap, match=rf"^Rows.location takes values from the database, .* {text}"):
+        urls(Rows())
 
 
 def test_one_item_that_raises_leaves_the_others():
@@ -554,3 +578,23 @@ def test_the_window_of_news_can_be_another():
     with mock.patch.object(timezone, "now", return_value=NOW):
         assert type("Weekly", (News,), {"window": timedelta(days=7)})().items().exists()
         assert not News().items().exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "sitemap",
+    [typed.Builds, typed.FilteredBuilds, typed.NewBuilds, typed.Pages, typed.UntypedBuilds, lambda: typed.GENERIC],
+    ids=["model", "get_queryset", "news", "items", "without a type", "generic"],
+)
+def test_a_class_may_have_the_type_of_its_items(sitemap, monkeypatch):
+    monkeypatch.setattr(Build, "get_absolute_url", lambda build: f"/builds/{build.site}/", raising=False)
+    now = timezone.now()
+    Build.objects.create(site=7, holder="here", started_at=now, expires_at=now)
+
+    assert locations(sitemap()) in (["/builds/7/"], ["/about/"])
+
+
+def test_the_type_of_items_does_not_change_a_class():
+    assert ModelSitemap[Product].queryset is None
+    assert issubclass(typed.Builds, ModelSitemap)
+    assert typed.Builds.__mro__[1:4] == (ModelSitemap, Sitemap, contrib.Sitemap)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
+
 from sitemaps_plus.checks.classes import Found, check_each, declared, languages_of_rows, model_of, values_of
 from sitemaps_plus.declare.hooks import Column, name_of, read_hooks
-from sitemaps_plus.declare.languages import hreflang_of
+from sitemaps_plus.declare.languages import default_language, hreflang_of
 from sitemaps_plus.declare.related import Related, find_relation
 from sitemaps_plus.declare.siblings import Siblings
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
@@ -20,6 +22,20 @@ def check_alternates(sitemap: Any) -> Found:
         if declared(sitemap, name, False) and (name == "alternates" or not _links_rows(sitemap)):
             text = f".{name} has no effect: {cls}.i18n is False."
             yield "W011", text, f"Set i18n = True on {cls}, or remove {name}."
+
+
+@check_each()
+def check_x_default(sitemap: Any) -> Found:
+    """sitemaps_plus.W027: x_default = True finds a language for everybody else."""
+    languages = languages_of_rows(sitemap) if declared(sitemap, "alternates", False) else ()
+    if languages and declared(sitemap, "x_default", False) is True and default_language(languages) is None:
+        text = f".x_default has no effect: its URLs are in {', '.join(map(repr, languages))}, and LANGUAGE_CODE is "
+        yield (
+            "W027",
+            f"{text}{settings.LANGUAGE_CODE!r}.",
+            "Set LANGUAGE_CODE to one of LANGUAGES, or x_default to the language for everybody else: x_default = "
+            f'"{languages[0]}".',
+        )
 
 
 def _links_rows(sitemap: Any) -> bool:

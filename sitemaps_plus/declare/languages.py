@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from django.conf import settings
 from django.urls import get_script_prefix
+from django.utils.translation import get_supported_language_variant
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import InvalidEntry, shown
@@ -82,17 +83,31 @@ def same_language(one: Any, other: Any) -> bool:
     return code_of(one) == code_of(other)
 
 
+def default_language(languages: Collection[str]) -> str | None:
+    """Return which of `languages` Django uses without any other wish: ``LANGUAGE_CODE``, or a variant of it; or None.
+
+    With ``LANGUAGE_CODE = "en-us"`` and only ``en`` in ``LANGUAGES``, that is ``en``.
+    """
+    if settings.LANGUAGE_CODE in languages:
+        return settings.LANGUAGE_CODE
+    try:
+        variant = get_supported_language_variant(settings.LANGUAGE_CODE)
+    except LookupError:
+        return None
+    return variant if variant in languages else None
+
+
 def x_default_of(given: Any, hrefs: Mapping[str, str], *, strips_prefix: bool = True) -> str | None:
     """Return the URL for ``x-default`` of a row, or None; `hrefs` are the row's URLs by language.
 
-    `given` is the value of the hook: True for the URL in ``LANGUAGE_CODE`` (with `strips_prefix`, without the language
-    prefix, as in Django), a language code for the URL in that language, or a URL.
+    `given` is the value of the hook: True for the URL in the `default_language` (with `strips_prefix`, without the
+    language prefix, as in Django), a language code for the URL in that language, or a URL.
     """
     if given is None or given is False or given == "":
         return None
-    default = settings.LANGUAGE_CODE
     if given in (True, 1):
-        if default not in hrefs:
+        default = default_language(hrefs)
+        if default is None:
             return None
         return without_language(hrefs[default], default) if strips_prefix else hrefs[default]
     text = str(given)

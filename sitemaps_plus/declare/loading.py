@@ -82,7 +82,7 @@ def absolute(base: str, location: Any) -> str:
 
     Raises InvalidEntry for a location that would change the host.
     """
-    text = "" if location is None else str(location)
+    text = "" if location is None else str(location).strip()
     if location is None or (text and text[0] not in "/?#" and not _SCHEME.match(text)):
         raise InvalidEntry(
             "E-URL-EMPTY" if location is None else "E-URL-RELATIVE",

@@ -20,7 +20,7 @@ from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.date_probe import plain_column
 from sitemaps_plus.declare.hooks import Hooks, has_languages_per_item, languages_of, name_of, read_hooks
 from sitemaps_plus.declare.items import is_plain, lazy_items
-from sitemaps_plus.declare.languages import hreflang_of
+from sitemaps_plus.declare.languages import default_language, hreflang_of
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.declare.sitemaps import NewsSitemap, Sitemap, overrides
 from sitemaps_plus.declare.url_for import UrlFor
@@ -224,6 +224,7 @@ class Section:
             hooks,
             self._url_forms(),
             self.languages,
+            default_language(self.languages),
             self.sitemap.alternates,
             getattr(self.sitemap, "version", 1),
             self.emit_deprecated,

@@ -25,6 +25,7 @@ _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]*))?")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_\-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 _DOTS = {".", ".."}
+_SPACE = " \t\n\r\v\f"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +107,10 @@ def normalize(value: object, *, origin: Origin, warn: Warn = ignore, max_length:
     """Return `value`, an absolute URL or an absolute path of `origin`, as an absolute URL in ASCII.
 
     Percent-encode path and query where RFC 3986 requires it and nowhere else: existing escapes and dot segments stay,
-    Unicode is not normalized. Convert the host to lower case and A-labels; remove a default port and, with
-    ``W-URL-FRAGMENT``, a fragment. Raise `InvalidEntry`: ``E-URL-EMPTY``, ``E-URL-RELATIVE``,
-    ``E-URL-SCHEME``, ``E-URL-USERINFO``, ``E-URL-HOST``, ``E-URL-CHARS`` or, above `max_length` characters,
-    ``E-URL-LENGTH``; a non-ASCII host without the ``idna`` extra raises `MissingExtra`.
+    Unicode is not normalized. Convert the host to lower case and A-labels; remove a default port, with
+    ``W-URL-SPACE`` ASCII whitespace around the URL, and with ``W-URL-FRAGMENT`` a fragment. Raise `InvalidEntry`:
+    ``E-URL-EMPTY``, ``E-URL-RELATIVE``, ``E-URL-SCHEME``, ``E-URL-USERINFO``, ``E-URL-HOST``, ``E-URL-CHARS`` or, above
+    `max_length` characters, ``E-URL-LENGTH``; a non-ASCII host without the ``idna`` extra raises `MissingExtra`.
     """
     text = value if type(value) is str else _text(value)
     # The two common forms first: this runs for every URL.
@@ -201,7 +202,8 @@ def _normalize(text: str, origin: Origin, warn: Warn) -> str:
         message = f"The URL is empty ({shown(text)}); give an absolute URL or a path that begins with '/'."
         raise InvalidEntry("E-URL-EMPTY", message)
     _check_encodable(text)
-    kept, mark, _ = text.partition("#")
+    trimmed = text.strip(_SPACE)
+    kept, mark, _ = trimmed.partition("#")
     if kept.startswith("/") and not kept.startswith("//"):
         head, path = origin, kept
     else:
@@ -209,6 +211,8 @@ def _normalize(text: str, origin: Origin, warn: Warn) -> str:
         head = _origin(scheme, authority)
     # RFC 3986, 6.2.3: an empty path is the path "/".
     url = f"{head}{'' if path.startswith('/') else '/'}{quote_path(path)}"
+    if trimmed != text:
+        warn("W-URL-SPACE", f"The spaces around {shown(text)} were removed; remove them where the URL comes from.")
     if mark:
         warn("W-URL-FRAGMENT", f"The fragment of {shown(text)} was removed; search engines ignore fragments.")
     return url

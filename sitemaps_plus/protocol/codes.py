@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 
 from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.protocol.text import Warn
 
 LANGUAGES = frozenset(
     """
@@ -52,19 +53,15 @@ def check_country(code: str) -> str:
 
 @lru_cache(maxsize=1024)
 def check_hreflang(code: str) -> str:
-    """Return `code` as the value of ``hreflang``, in canonical case: ``zh-hans-us`` gives ``zh-Hans-US``.
+    """Return `code` as the value of ``hreflang``, in canonical case with hyphens: ``zh_hans_us`` gives ``zh-Hans-US``.
 
     The code is an ISO 639-1 language, then optionally an ISO 15924 script and an ISO 3166-1 region; or ``x-default``
     (G-HRF). Raise `InvalidEntry`: ``E-HREFLANG-LANG`` for the language, ``E-HREFLANG-REGION`` for the other parts.
     """
-    if code.lower() == "x-default":
+    hyphenated = code.replace("_", "-")
+    if hyphenated.lower() == "x-default":
         return "x-default"
-    language, *rest = code.split("-")
-    if "_" in code:
-        meant = code.replace("_", "-")
-        raise InvalidEntry(
-            "E-HREFLANG-LANG", f"{shown(code)} is not a valid hreflang; write {shown(meant)}, with a hyphen."
-        )
+    language, *rest = hyphenated.split("-")
     if language.lower() not in LANGUAGES:
         raise InvalidEntry("E-HREFLANG-LANG", _no_language(code, language.lower()))
     parts = [language.lower()]
@@ -75,6 +72,12 @@ def check_hreflang(code: str) -> str:
             raise InvalidEntry("E-HREFLANG-REGION", _no_region(code, "-".join(parts), "-".join(rest).upper()))
         parts.append(rest[0].upper())
     return "-".join(parts)
+
+
+def warn_of_underscore(given: str, written: str, warn: Warn) -> None:
+    """Warn ``W-HREFLANG-CODE`` if `given`, which is `written` as ``hreflang``, has an underscore."""
+    if "_" in given:
+        warn("W-HREFLANG-CODE", f"hreflang {shown(given)} was written as {shown(written)}; it has hyphens.")
 
 
 @lru_cache(maxsize=1024)

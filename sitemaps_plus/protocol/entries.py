@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sitemaps_plus.errors import InvalidEntry, shown
 from sitemaps_plus.protocol.addresses import Scope, check_scope, normalize
-from sitemaps_plus.protocol.codes import check_hreflang
+from sitemaps_plus.protocol.codes import check_hreflang, warn_of_underscore
 from sitemaps_plus.protocol.dates import as_datetime, format_date, parse_w3c
 from sitemaps_plus.protocol.limits import PROFILES, Profile
 from sitemaps_plus.protocol.reports import Report
@@ -128,7 +128,7 @@ class Cleaner:
         return list(found.values())
 
     def _link(self, key: object, language: object, href: object) -> Link | None:
-        code = self._code(key, language)
+        code = self.link_code(key, language)
         if code is None:
             return None
         try:
@@ -143,13 +143,22 @@ class Cleaner:
             return None
         return Link(code, url)
 
-    def _code(self, key: object, language: object) -> str | None:
+    def link_code(self, key: object, language: object) -> str | None:
+        """Return the ``hreflang`` of a language; None if it has none, with a warning if it is unknown."""
+
+        def warn(code: str, text: str) -> None:
+            self.report.warn(key, "alternates", code, text)
+
+        given = str(language)
         try:
-            return self.hreflang(str(language))
+            found = self.hreflang(given)
         except InvalidEntry as error:
             # Not an error: without LANGUAGES of its own, a project has all languages of Django.
-            self.report.warn(key, "alternates", "W-HREFLANG", f"No link to {shown(language)}: {error}")
+            warn("W-HREFLANG", f"No link to {shown(language)}: {error}")
             return None
+        if found is not None:
+            warn_of_underscore(given, found, warn)
+        return found
 
     def lastmod(self, key: object, value: object) -> str | None:
         """Return the date as text, or None if it is empty or invalid."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sitemaps_plus.errors import InvalidEntry, shown
-from sitemaps_plus.protocol.codes import check_hreflang
+from sitemaps_plus.protocol.codes import check_hreflang, warn_of_underscore
 from sitemaps_plus.protocol.entries import Link
 from sitemaps_plus.values.base import Path, Value
 from sitemaps_plus.values.fields import Text, Url, is_late, text, url
@@ -19,7 +19,11 @@ _SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.\-]*:")
 
 def _hreflang(where: str, value: Any) -> Any:
     kept = text(where, value)
-    return kept if kept is None or is_late(kept) else check_hreflang(kept)
+    if kept is None or is_late(kept):
+        return kept
+    code = check_hreflang(kept)
+    # With an underscore it stays as it is, for the warning that comes with the page.
+    return kept if "_" in kept else code
 
 
 def _href(where: str, value: Any) -> Any:
@@ -52,7 +56,9 @@ def to_link(given: Alternate | Link, context: Context) -> Link:
     """Return a link as it is written; raise `InvalidEntry` for an invalid code or URL."""
     if isinstance(given, Alternate):
         given = given.settled()
-    return Link(check_hreflang(str(given.hreflang)), absolute_url("Alternate.href", given.href, context))
+    link = Link(check_hreflang(str(given.hreflang)), absolute_url("Alternate.href", given.href, context))
+    warn_of_underscore(str(given.hreflang), link.hreflang, context.warn)
+    return link
 
 
 def more_links(values: Iterable[Alternate | Link | None], context: Context, drop: Drop) -> list[Link]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,6 +14,8 @@ from sitemaps_plus.values.xml import Context, Drop, each, media_url_of, tag, tex
 
 MAX_IMAGES = 1000
 """Images of one page (G-IMG)."""
+
+_START, _END = "<image:image><image:loc>", "</image:loc>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,7 @@ def image_element(image: Image, context: Context) -> str:
     """Return one ``<image:image>``; raise `InvalidEntry` for an invalid URL."""
     if image.is_plain:
         loc = media_url_of("Image.loc", image.loc, context)
-        return f"<image:image><image:loc>{loc}</image:loc></image:image>"
+        return f"{_START}{loc}{_END}</image:image>"
     image = image.settled()
     parts = [tag("image:loc", media_url_of("Image.loc", image.loc, context))]
     if writes_deprecated(image, ("caption", "geo_location", "title", "license"), context):
@@ -64,11 +67,18 @@ def image_element(image: Image, context: Context) -> str:
 def image_elements(images: Iterable[Image | None], context: Context, drop: Drop) -> str:
     """Return the ``<image:image>`` elements of a page; call `drop` with the error of a broken image.
 
+    An image is written once; warn ``W-IMAGE-REPEATED`` if it is given again.
     After 1,000 images, leave out the others with ``W-IMAGE-COUNT``, or in a strict context with ``E-IMAGE-COUNT``
     (G-IMG).
     """
-    written: list[str] = []
+    written: dict[str, str] = {}
+    repeated: list[str] = []
     for element in each(images, image_element, context, drop):
+        # Its URL comes first, and no tag can be in it.
+        start = element.partition(_END)[0]
+        if start in written:
+            repeated.append(start)
+            continue
         if len(written) == MAX_IMAGES:
             message = f"{context.loc} has more than {MAX_IMAGES:,} images"
             if context.strict:
@@ -76,5 +86,9 @@ def image_elements(images: Iterable[Image | None], context: Context, drop: Drop)
             else:
                 context.warn("W-IMAGE-COUNT", f"{message}; only the first ones were listed.")
             break
-        written.append(element)
-    return "".join(written)
+        written[start] = element
+    if repeated:
+        loc = html.unescape(repeated[0].removeprefix(_START))
+        message = f"{context.loc} has images more than once, such as {loc}; each was listed once."
+        context.warn("W-IMAGE-REPEATED", message)
+    return "".join(written.values())

@@ -113,7 +113,7 @@ def media_url_of(where: str, value: Any, context: Context, *, may_be_ftp: bool =
 
     Files of a video may also be on FTP servers (G-VID). `where` is the name of the field, for messages.
     """
-    if may_be_ftp and isinstance(value, str) and value[:6].lower() == "ftp://":
+    if may_be_ftp and isinstance(value, str) and value.lstrip()[:6].lower() == "ftp://":
         url = _ftp_url(where, value, context)
     else:
         url = absolute_url(where, value, context)
@@ -138,7 +138,8 @@ def _ftp_url(where: str, value: str, context: Context) -> str:
     # Encode it under a web scheme whose default port it does not have, so that the port stays.
     scheme = "http" if ":443" in value else "https"
     longer = replace(context, max_loc=context.max_loc + len(scheme) - len("ftp"))
-    url = absolute_url(where, f"{scheme}://{value[6:]}", longer)
+    before, mark, rest = value.partition("://")
+    url = absolute_url(where, f"{before[:-3]}{scheme}{mark}{rest}", longer)
     return f"ftp{url.removeprefix(scheme)}"
 
 

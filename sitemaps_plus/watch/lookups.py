@@ -200,6 +200,8 @@ def _field(model: Any, parameter: str) -> str | None:
 def _by_text(section: Section, url: str, expression: Any) -> Lookup:
     """Return the condition that an expression of the database gives the URL, in any of its spellings."""
     path = _path(section, url)
-    forms = {form for text in (url, path) if text for form in (text, unquote(text))}
+    texts = {form for text in (url, path) if text for form in (text, unquote(text))}
+    # Spaces around a location are removed when it is written.
+    forms = {f"{before}{text}{after}" for text in texts for before in ("", " ") for after in ("", " ", "\n")}
     alias = "_sitemap_find"
     return Lookup(condition=Q(**{f"{alias}__in": sorted(forms)}), columns={alias: expression})

@@ -50,6 +50,43 @@ def test_w018_is_silent_where_nothing_links_to_the_language(attributes: Any, set
     assert "W018" not in [id for id, _ in texts()]
 
 
+@pytest.mark.parametrize("base", [Sitemap, contrib.Sitemap], ids=["ours", "contrib"])
+def test_w027_an_x_default_without_a_language_for_everybody_else_is_found(base: Any, settings: Any) -> None:
+    settings.LANGUAGES = [("fr", "French"), ("de", "German")]
+    settings.LANGUAGE_CODE = "en-us"
+    register("pages", type("Pages", (base,), {"i18n": True, "alternates": True, "x_default": True}))
+
+    id, text = only_text()
+
+    assert id == "W027"
+    assert "Pages.x_default has no effect: its URLs are in 'fr', 'de', and LANGUAGE_CODE is 'en-us'." in text
+    assert 'x_default = "fr".' in text
+    settings.LANGUAGE_CODE = "de"
+    assert texts() == []
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"i18n": False, "alternates": False},
+        {"alternates": False},
+        {"x_default": False},
+        {"x_default": "de"},
+        {"x_default": lambda self, item: True},
+        {"languages": ["en", "de"]},
+        {"languages": lambda self, item: ["en"]},
+    ],
+    ids=["no languages", "no links", "not wanted", "a language", "a method", "a variant", "languages of each item"],
+)
+def test_w027_is_silent_where_a_language_is_for_everybody_else(attributes: Any, settings: Any) -> None:
+    settings.LANGUAGES = [("fr", "French"), ("de", "German"), ("en", "English")]
+    settings.LANGUAGE_CODE = "en-us"
+    base = {"i18n": True, "alternates": True, "x_default": True, "languages": ["fr", "de"], **attributes}
+    register("pages", type("Pages", (Sitemap,), base))
+
+    assert "W027" not in [id for id, _ in texts()]
+
+
 @pytest.mark.parametrize("value", [["es"], "es", {"es-419": "es-419"}, {"es-419": 7}, {7: "es"}, {"en": "x-default"}])
 def test_e002_a_map_of_languages_that_cannot_work_is_found(value: Any, settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com", "HREFLANG": value}

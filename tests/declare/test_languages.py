@@ -3,10 +3,14 @@
 from typing import Any
 
 import pytest
-from django.urls import set_script_prefix
+from django.conf.urls.i18n import i18n_patterns
+from django.http import HttpRequest, HttpResponse
+from django.test import Client
+from django.urls import path, set_script_prefix
 
 from sitemaps_plus.declare.languages import (
     code_of,
+    default_language,
     hreflang_of,
     languages_in,
     same_language,
@@ -14,6 +18,15 @@ from sitemaps_plus.declare.languages import (
     x_default_of,
 )
 from sitemaps_plus.errors import InvalidEntry
+
+
+def page(request: HttpRequest, slug: str) -> HttpResponse:
+    return HttpResponse(slug)
+
+
+class Prefixed:
+    urlpatterns = i18n_patterns(path("<slug:slug>/", page))
+
 
 HREFS = {"en": "https://e.com/en/a/", "pt-br": "https://e.com/pt-br/a/"}
 
@@ -107,6 +120,48 @@ def test_x_default_keeps_a_prefix_that_belongs_to_the_address() -> None:
 
 def test_x_default_needs_an_address_in_the_default_language() -> None:
     assert x_default_of(True, {"de": "https://e.com/de/"}) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "languages", "expected"),
+    [
+        pytest.param("en", ["de", "en"], "en", id="itself"),
+        pytest.param("en-us", ["de", "en"], "en", id="the language without its country"),
+        pytest.param("en", ["de", "en-gb"], "en-gb", id="the language with a country"),
+        pytest.param("en-us", ["en-au", "en-gb"], "en-au", id="the first with another country"),
+        pytest.param("zh-tw", ["de", "zh-hant"], "zh-hant", id="the script of the country"),
+        pytest.param("en-us", ["de", "fr"], None, id="nothing like it"),
+        pytest.param("en-us", [], None, id="no language"),
+    ],
+)
+def test_the_default_language_is_the_one_that_django_falls_back_to(
+    code: str, languages: list[str], expected: str | None, settings: Any
+) -> None:
+    settings.LANGUAGES = [(language, language) for language in languages]
+    settings.LANGUAGE_CODE = code
+
+    assert default_language(languages) == expected
+
+
+def test_x_default_is_in_the_variant_of_the_default_language(settings: Any) -> None:
+    settings.LANGUAGES = [("de", "German"), ("en", "English")]
+    settings.LANGUAGE_CODE = "en-us"
+
+    assert x_default_of(True, {"de": "https://e.com/de/a/", "en": "https://e.com/en/a/"}) == "https://e.com/a/"
+    assert x_default_of(True, {"de": "https://e.com/de/a/"}) is None
+
+
+def test_django_redirects_from_x_default_to_the_variant_of_the_default_language(settings: Any) -> None:
+    settings.LANGUAGES = [("de", "German"), ("en", "English")]
+    settings.LANGUAGE_CODE = "en-us"
+    settings.ROOT_URLCONF = Prefixed
+    settings.MIDDLEWARE = ["django.middleware.locale.LocaleMiddleware"]
+    english = Client().get("/en/a/").wsgi_request.build_absolute_uri()
+
+    x_default = x_default_of(True, {"de": english.replace("/en/", "/de/"), "en": english})
+
+    assert str(x_default).endswith("/a/")
+    assert Client().get(str(x_default), follow=True).redirect_chain == [("/en/a/", 302)]
 
 
 @pytest.mark.parametrize(

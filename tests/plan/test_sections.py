@@ -207,6 +207,19 @@ def test_the_recipe_is_another_when_entries_are_made_in_another_way(changed):
     assert section_of(type("Recipe", (Recipe,), changed)).recipe != section_of(Recipe).recipe
 
 
+def test_the_recipe_is_another_when_another_language_is_for_everybody_else(settings):
+    class InLanguages(Recipe):
+        i18n, alternates, x_default, languages = True, True, True, ["en", "de"]
+
+    settings.LANGUAGES = [("en", "English"), ("de", "German")]
+    settings.LANGUAGE_CODE = "en-us"
+    before = section_of(InLanguages).recipe
+
+    settings.LANGUAGE_CODE = "de"
+
+    assert section_of(InLanguages).recipe != before
+
+
 def test_the_recipe_is_another_when_the_urls_move(settings):
     class Moved(ModelSitemap):
         queryset = Product.objects.all()

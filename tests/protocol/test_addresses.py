@@ -138,7 +138,7 @@ def test_a_location_becomes_an_absolute_encoded_url(value: object, expected: str
         ("example.com/x", "E-URL-RELATIVE"),
         ("?page=2", "E-URL-RELATIVE"),
         ("#top", "E-URL-RELATIVE"),
-        (" /a", "E-URL-RELATIVE"),
+        ("\N{NO-BREAK SPACE}/a", "E-URL-RELATIVE"),
         (5, "E-URL-RELATIVE"),
         pytest.param("//de/", "E-URL-RELATIVE", id="H17 without scheme"),
         ("///x", "E-URL-RELATIVE"),
@@ -208,6 +208,30 @@ def test_a_fragment_is_removed_with_a_warning() -> None:
     assert warnings_of("/a#top") == ["W-URL-FRAGMENT"]
     assert warnings_of("https://example.com/a#") == ["W-URL-FRAGMENT"]
     assert warnings_of("/a") == []
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\n", "\r\n", "\v", "\f", "  \t "])
+@pytest.mark.parametrize("value", ["/a", "/a b", "https://example.com/a", "/ä", "https://example.com"])
+def test_spaces_around_a_url_are_removed_with_a_warning(value: str, space: str) -> None:
+    for spaced in (f"{space}{value}", f"{value}{space}", f"{space}{value}{space}"):
+        assert normalize(spaced, origin=EXAMPLE) == normalize(value, origin=EXAMPLE)
+        assert warnings_of(spaced) == ["W-URL-SPACE"]
+
+
+def test_spaces_within_a_url_stay_and_are_encoded() -> None:
+    assert normalize(" /a b#c ", origin=EXAMPLE) == "https://example.com/a%20b"
+    assert warnings_of(" /a b#c ") == ["W-URL-SPACE", "W-URL-FRAGMENT"]
+    assert warnings_of("/a b") == []
+
+
+def test_spaces_that_are_not_ascii_are_part_of_a_url() -> None:
+    assert normalize("/a\N{NO-BREAK SPACE}", origin=EXAMPLE) == "https://example.com/a%C2%A0"
+
+
+def test_spaces_that_are_removed_do_not_count_for_the_length() -> None:
+    path = "/" + "a" * (2047 - len("https://example.com/"))
+
+    assert len(normalize(f"  {path}  ", origin=EXAMPLE)) == 2047
 
 
 @given(LOCATIONS)

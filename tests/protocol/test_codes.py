@@ -21,6 +21,9 @@ from sitemaps_plus.protocol.codes import COUNTRIES, LANGUAGES, check_country, ch
         pytest.param("SR-LATN", "sr-Latn", id="upper case"),
         pytest.param("x-default", "x-default", id="H13"),
         pytest.param("X-Default", "x-default", id="H13 upper case"),
+        pytest.param("en_US", "en-US", id="a locale"),
+        pytest.param("zh_hans_us", "zh-Hans-US", id="a locale with a script"),
+        pytest.param("x_default", "x-default", id="H13 with an underscore"),
     ],
 )
 def test_an_hreflang_is_accepted_in_canonical_case(code, expected):
@@ -41,7 +44,8 @@ def test_an_hreflang_is_accepted_in_canonical_case(code, expected):
         pytest.param("haw", "E-HREFLANG-LANG", "two letters", id="H12 haw"),
         pytest.param("gr", "E-HREFLANG-LANG", "'el'", id="a country for a language"),
         pytest.param("jp-JP", "E-HREFLANG-LANG", "'ja'", id="Japan for Japanese"),
-        pytest.param("en_GB", "E-HREFLANG-LANG", "'en-GB'", id="a locale"),
+        pytest.param("en_UK", "E-HREFLANG-REGION", "en-GB", id="H05 as a locale"),
+        pytest.param("en_GB.UTF-8", "E-HREFLANG-REGION", "write 'en'", id="a locale with an encoding"),
         pytest.param("", "E-HREFLANG-LANG", "two letters", id="empty"),
         pytest.param("x-defaults", "E-HREFLANG-LANG", "two letters", id="nearly x-default"),
         pytest.param("é", "E-HREFLANG-LANG", "two letters", id="not ASCII"),

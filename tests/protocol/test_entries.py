@@ -184,12 +184,20 @@ def test_a_link_may_lead_to_another_host() -> None:
     assert cleaner().links(1, [("de", "https://example.de/")]) == [Link("de", "https://example.de/")]
 
 
-@pytest.mark.parametrize("code", ["", "fil", "en-UK-x", "e", "en_GB", "de\n", 'de"', "de\x00", "\ud800", None])
+@pytest.mark.parametrize("code", ["", "fil", "en-UK-x", "e", "en_UK", "de\n", 'de"', "de\x00", "\ud800", None])
 def test_a_link_with_an_invalid_language_is_dropped_and_the_others_stay(code: Any) -> None:
     made = cleaner()
 
     assert made.links(1, [(code, "/"), ("de", "/de/")]) == [Link("de", "https://example.com/de/")]
     assert problems(made) == [("1", "alternates", "W-HREFLANG")]
+    assert (made.report.dropped, made.report.warned) == (0, 1)
+
+
+def test_a_language_with_an_underscore_is_linked_with_a_hyphen_and_a_warning() -> None:
+    made = cleaner()
+
+    assert made.links(1, [("en_GB", "/")]) == [Link("en-GB", "https://example.com/")]
+    assert problems(made) == [("1", "alternates", "W-HREFLANG-CODE")]
     assert (made.report.dropped, made.report.warned) == (0, 1)
 
 

@@ -137,6 +137,30 @@ class Translated(AllProducts):
         return f"/{get_language()}/{item.slug}/"
 
 
+def test_spaces_around_a_location_are_removed_and_fail_no_strict_build() -> None:
+    class Spaced(AllProducts):
+        def location(self, item: Product) -> str:
+            return f" /{item.slug}/\n"
+
+    make_products(2)
+
+    document = render(Spaced, strict=True)
+
+    assert listed_paths(document) == ["/product-1/", "/product-2/"]
+    assert {(hook, code) for _, hook, code in problems(document)} == {("location", "W-URL-SPACE")}
+    assert (document.report.left_out, document.report.dropped, document.report.warned) == (0, 0, 2)
+
+
+def test_locations_that_differ_only_in_spaces_are_listed_once() -> None:
+    class Spaced(AllProducts):
+        def location(self, item: Product) -> str:
+            return "/same/ " if item.pk % 2 else "/same/"
+
+    make_products(2)
+
+    assert listed_paths(render(Spaced)) == ["/same/"]
+
+
 def test_all_languages_of_a_row_stand_together_and_link_to_each_other() -> None:
     make_products(2)
 
@@ -158,6 +182,18 @@ def test_languages_without_alternates_have_no_links() -> None:
 
     assert listed_paths(document) == [f"/{code}/product-1/" for code in LANGUAGES]
     assert b"xhtml" not in text_of(document)
+
+
+def test_a_language_with_an_underscore_is_linked_with_a_hyphen_and_a_warning() -> None:
+    class AsLocales(Translated):
+        languages = ["en", "pt_BR"]
+
+    make_products(1)
+
+    document = render(AsLocales)
+
+    assert [code for code, _ in links(document)[0]] == ["en", "pt-BR", "x-default"]
+    assert problems(document) == [(str(Product.objects.get().pk), "alternates", "W-HREFLANG-CODE")]
 
 
 def test_a_language_that_raises_is_dropped_and_the_others_stay() -> None:

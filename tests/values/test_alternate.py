@@ -2,6 +2,7 @@
 
 import pytest
 from django.db.models import F
+from django.utils.functional import lazy
 
 from element_samples import (
     Codes,
@@ -51,6 +52,18 @@ def test_a_broken_link_is_dropped_and_the_others_stay():
 
     assert [link.get("hreflang") for link in page[1:]] == ["fr"]
     assert codes == ["E-HREFLANG-REGION", "E-HREFLANG-LANG", "E-URL-SCHEME"]
+
+
+@pytest.mark.parametrize("given", ["en_US", lazy(lambda: "en_us", str)()], ids=["text", "lazy"])
+@pytest.mark.parametrize("kind", [Alternate, Link])
+def test_an_underscore_becomes_a_hyphen_with_a_warning(kind, given):
+    warnings: list[tuple[str, str]] = []
+    link = kind(hreflang=given, href="https://example.com/")
+
+    found = to_link(link, context(warn=lambda *warning: warnings.append(warning)))
+
+    assert found.hreflang == "en-US"
+    assert warnings == [("W-HREFLANG-CODE", f"hreflang {str(given)!r} was written as 'en-US'; it has hyphens.")]
 
 
 @pytest.mark.urls("testapp.urls_hostile")

@@ -70,6 +70,30 @@ def test_a_page_has_at_most_a_thousand_images(strict, expected):
     assert codes == expected
 
 
+@pytest.mark.parametrize("emit_deprecated", [True, False])
+def test_the_same_image_is_listed_once_with_one_warning(emit_deprecated):
+    warnings: list[tuple[str, str]] = []
+    again = [Image(loc="https://example.com/a.jpg?x=1&y=2"), Image(loc="/a.jpg?x=1&y=2", title="Another text")]
+    images = [Image(loc="/a.jpg?x=1&y=2"), Image(loc="/b.jpg"), *again, Image(loc=" /b.jpg")]
+    where = context(warn=lambda *warning: warnings.append(warning), emit_deprecated=emit_deprecated)
+
+    page = validate(document(image_elements(images, where, Codes().drop)))[0]
+
+    assert [text(image, "image:loc") for image in page[1:]] == [address("/a.jpg?x=1&y=2"), address("/b.jpg")]
+    (repeated,) = [text for code, text in warnings if code == "W-IMAGE-REPEATED"]
+    assert "images more than once, such as https://example.com/a.jpg?x=1&y=2; each was listed once." in repeated
+
+
+def test_an_image_that_is_repeated_does_not_count():
+    codes = Codes()
+    images = [Image(loc=f"/{number}.jpg") for number in range(1000)]
+
+    page = validate(document(image_elements([*images, *images], context(warn=codes.warn, strict=True), codes.drop)))
+
+    assert len(page[0]) == 1001
+    assert codes == ["W-IMAGE-REPEATED"]
+
+
 def test_a_broken_image_is_dropped_and_the_others_stay():
     codes = Codes()
     images = [

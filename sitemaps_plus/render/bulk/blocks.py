@@ -129,7 +129,8 @@ class Blocks:
         for words in self._words:
             texts.update(words.columns(columns, slow))
         if self._pattern.default is not None:
-            texts["x-default"] = _unprefixed(texts[f"{self._pattern.default}.0"])
+            default = self._pattern.default
+            texts["x-default"] = _unprefixed(texts[f"{default}.0"], str(self.languages[default]))
         return texts, self._dates.column(keys, columns, texts, slow)
 
     def _lay_out(self, *, has_all_dates: bool) -> list[str | Slot]:
@@ -322,8 +323,8 @@ def _called(get: Getter, rows: Sequence[Row]) -> list[Any]:
     return found
 
 
-def _unprefixed(paths: Texts) -> Texts:
-    """Return paths without the prefix of the default language."""
+def _unprefixed(paths: Texts, language: str) -> Texts:
+    """Return paths without the prefix of a language."""
     script = get_script_prefix()
-    prefix = f"{script}{settings.LANGUAGE_CODE}/"
+    prefix = f"{script}{language}/"
     return [script + path[len(prefix) :] if path.startswith(prefix) else path for path in paths]

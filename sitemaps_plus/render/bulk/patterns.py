@@ -11,9 +11,8 @@ from django.urls import get_script_prefix
 from django.utils import translation
 
 from sitemaps_plus.declare.hooks import Hook
-from sitemaps_plus.declare.languages import same_language, without_language
+from sitemaps_plus.declare.languages import default_language, same_language, without_language
 from sitemaps_plus.declare.url_for import UrlFor
-from sitemaps_plus.errors import InvalidEntry
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Newest
 from sitemaps_plus.protocol.reports import Silence
@@ -100,9 +99,10 @@ def _links(section: Section, cleaner: Cleaner, addresses: Sequence[Address]) -> 
     if section.hooks.hreflang.kind != "missing":
         # A row must not have two links for one language.
         return None
-    try:
-        codes = [cleaner.hreflang(code) for code in section.languages]
-    except InvalidEntry:
+    silence = Silence(section.label)
+    silent = replace(cleaner, report=silence)
+    codes = [silent.link_code(None, code) for code in section.languages]
+    if silence.warned:
         return None
     linked = [code for code in codes if code is not None]
     if len(linked) != len(set(linked)) or x_default.kind not in ("missing", "constant"):
@@ -116,15 +116,17 @@ def _links(section: Section, cleaner: Cleaner, addresses: Sequence[Address]) -> 
 
 def _with_x_default(section: Section, addresses: Sequence[Address], parts: Sequence[str | Slot]) -> _Links | None:
     """Return the links with the ``x-default``, or None if that depends on the row."""
-    given, default = section.hooks.x_default.value, settings.LANGUAGE_CODE
+    given, default = section.hooks.x_default.value, default_language(section.languages)
     at = next((at for at, code in enumerate(section.languages) if same_language(code, given)), None)
-    if given is True and default in section.languages:
+    if given is True:
+        if default is None:
+            return _Links(parts)
         at = section.languages.index(default)
     if at is None:
         return None
     address = addresses[at]
     head, *rest = address.parts(names_of(at, address))
-    if given is True:
+    if given is True and default is not None:
         if isinstance(address, GivenAddress):
             return _Links([*parts, _link("x-default"), head, Slot("x-default"), '"/>'], at)
         path = address.head.partition("://")[2].partition("/")[2]

@@ -59,6 +59,11 @@ HOSTILE = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_s
         "//",
         "silent",
         "A",
+        " /tea",
+        "/tea \t",
+        "\n/a\n",
+        "https://example.com/a ",
+        "tea ",
     ]
 )
 TEXTS = WORDS | HOSTILE
@@ -79,6 +84,7 @@ def sitemap(**attributes: Any) -> Any:
     return type("Made", (ModelSitemap,), {"queryset": Leaflet.objects.all(), "lastmod": F("updated_at"), **attributes})
 
 
+LINKED = {"i18n": True, "alternates": True, "x_default": True}
 SITEMAPS = {
     "text": sitemap(location=UrlFor("str", value=SLUG)),
     "slug": sitemap(location=UrlFor("slug", value=SLUG), changefreq="weekly", priority=0.5),
@@ -95,6 +101,8 @@ SITEMAPS = {
     "path column": sitemap(location=Concat(Value("/"), SLUG, Value("/"), output_field=CharField())),
     "languages": sitemap(location=UrlFor("str", value=SLUG), i18n=True, alternates=True, x_default=True),
     "per language": sitemap(location=UrlFor("str", value=OF_LANGUAGE), i18n=True, alternates=True, x_default="de"),
+    "variant": sitemap(location=UrlFor("str", value=SLUG), languages=["en-gb", "de"], **LINKED),
+    "no default": sitemap(location=UrlFor("str", value=SLUG), languages=["de", "pt-br"], **LINKED),
     "unlinked": sitemap(location=UrlFor("bare", value=OF_LANGUAGE), i18n=True),
     "images": sitemap(location=UrlFor("str", value=SLUG), images=[Image(loc=F("fallback"))], i18n=True),
 }
@@ -149,6 +157,7 @@ OBJECTS = {
     "one method": method(location=UrlFor("str", value=SLUG), lastmod=F("updated_at"), priority=0.3),
     "languages": method(i18n=True, alternates=True, x_default=True),
     "default language": method(i18n=True, alternates=True, x_default="pt-br", languages=["de", "pt-br"]),
+    "variant": method(languages=["de", "en-gb"], **LINKED),
     "no links": method(i18n=True, lastmod=date(2026, 1, 1)),
     "images": method(images=images),
     "images in languages": method(images=images, i18n=True),
@@ -283,6 +292,7 @@ def test_what_is_declared_plainly_comes_in_blocks(name: str) -> None:
         {"i18n": True, "languages": F("languages")},
         {"i18n": True, "alternates": True, "languages": ["en", "ast"]},
         {"i18n": True, "alternates": True, "x_default": F("fallback")},
+        {"i18n": True, "alternates": True, "languages": ["de", "pt_BR"]},
         {"i18n": True, "alternates": True, "x_default": "/choose/"},
         {"i18n": True, "alternates": True, "x_default": True, "location": UrlFor("bare", value=SLUG)},
     ],

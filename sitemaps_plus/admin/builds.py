@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from sitemaps_plus.admin import panels
 from sitemaps_plus.models import Build
+from sitemaps_plus.watch.readable import readable
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # at run time it takes none
@@ -48,7 +49,7 @@ class BuildAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("site"), ordering="site")
     def site_name(self, build: Build) -> str:
         """Return the host that the build used, or the id of the site."""
-        return next((str(one["site"]) for one in build.sections if one.get("site")), str(build.site))
+        return next((readable(str(one["site"])) for one in build.sections if one.get("site")), str(build.site))
 
     @admin.display(description=gettext_lazy("requested sections"))
     def wanted(self, build: Build) -> str:

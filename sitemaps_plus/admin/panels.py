@@ -20,6 +20,7 @@ from sitemaps_plus.plan.pages import url_count
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, Problem
 from sitemaps_plus.watch.alarms import LEVELS, Alarm, Overview, SiteOverview
+from sitemaps_plus.watch.readable import readable
 from sitemaps_plus.watch.status import Fullest, SectionStatus
 from sitemaps_plus.watch.visits import CrawlerSummary, Visits
 
@@ -31,7 +32,15 @@ class Bar(NamedTuple):
     """For people who cannot see the bar."""
     value: int
     limit: int
+    shown: str
+    """The value, with its unit."""
     text: str
+    """The value and the limit."""
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether half of the limit is reached; before that, a bar tells nothing."""
+        return 2 * self.value >= self.limit
 
 
 class Progress(NamedTuple):
@@ -80,17 +89,22 @@ class SectionRow:
     """The last visit of each crawler."""
 
     @property
+    def is_counted(self) -> bool:
+        """Whether a request or a build has counted its rows."""
+        return self.status.checked_at is not None or bool(self.status.urls)
+
+    @property
     def urls(self) -> str:
         """The number of URLs; "about" if it is an estimate."""
-        if self.status.checked_at is None and not self.status.urls:
-            return _("not counted yet")
+        if not self.is_counted:
+            return "-" if self.status.error else _("not counted yet")
         shown = number(self.status.urls)
         return _("about %(count)s") % {"count": shown} if self.status.is_estimated else shown
 
     @property
     def pages(self) -> str:
         """The number of pages."""
-        return number(self.status.pages)
+        return number(self.status.pages) if self.is_counted else "-"
 
     @property
     def bytes(self) -> str:
@@ -98,22 +112,17 @@ class SectionRow:
         return filesizeformat(self.status.bytes) if self.status.bytes else "-"
 
     @property
-    def bars(self) -> list[Bar]:
-        """The fullest page, compared with both limits."""
+    def fullest(self) -> Bar | None:
+        """The page that is closest to the limit of URLs or of bytes."""
         by_urls, by_bytes = self.status.fullest_by_urls, self.status.fullest_by_bytes
         bars = [_bar(_("URLs"), by_urls, number)] if by_urls else []
-        return bars + ([_bar(_("Size"), by_bytes, filesizeformat)] if by_bytes and by_bytes.value else [])
+        bars += [_bar(_("Size"), by_bytes, filesizeformat)] if by_bytes else []
+        return max(bars, key=lambda bar: bar.value / bar.limit, default=None)
 
     @property
     def level(self) -> str:
         """The worst level of its alarms: ``error``, ``warning`` or ``good``."""
         return min((alarm.level for alarm in self.problems), key=LEVELS.index, default="good")
-
-    @property
-    def mark(self) -> str:
-        """The number of its problems; the page describes them above the table."""
-        count = len(self.problems)
-        return ngettext("%(count)d problem", "%(count)d problems", count) % {"count": count} if count else ""
 
     @property
     def left_out(self) -> str:
@@ -132,29 +141,28 @@ class SectionRow:
             "current": _("current"),
             "stale": ngettext("%(count)s page is stale", "%(count)s pages are stale", count) % {"count": number(count)},
             "never built": _("never built"),
-            "live": _("rendered on request"),
+            "undecided": _("undecided"),
+            "live": _("on request"),
             "empty": _("no URLs"),
         }.get(self.status.currency, _("unknown"))
 
     @property
-    def path(self) -> str:
-        """How the rows are read, and why."""
-        if self.status.path == "object" and self.status.decided_by:
-            return _("objects, because of %(hook)s") % {"hook": self.status.decided_by}
-        return {"row": _("columns"), "object": _("objects")}.get(self.status.path, "")
+    def speed(self) -> str:
+        """Whether the database computes the rows, or the method that needs an object for each."""
+        if self.status.decided_by:
+            return _("slow: %(method)s") % {"method": f"{self.status.decided_by}()"}
+        return _("fast") if self.status.path else "-"
 
     @property
-    def outcome(self) -> str:
-        """The result of its last build."""
+    def failure(self) -> str:
+        """What went wrong in its last build; "" if it was built."""
         outcome = self.status.outcome
-        if not outcome:
-            return ""
         if outcome.get("held_back"):
             return _("held back")
-        return _("failed") if outcome.get("error") else _("done")
+        return _("failed") if outcome.get("error") else ""
 
     @property
-    def outcome_at(self) -> datetime | None:
+    def tried_at(self) -> datetime | None:
         """When its last build began."""
         return self.status.build.started_at if self.status.build else None
 
@@ -169,6 +177,8 @@ class SitePanel:
     charts: list[Chart]
     visits: Sequence[CrawlerSummary] = ()
     """The last visit of each crawler to the index of the site."""
+    build_url: str = ""
+    """URL of the last build, in the list of builds."""
     is_starting: bool = False
     """Whether a build was started that has not begun yet."""
 
@@ -179,8 +189,23 @@ class SitePanel:
 
     @property
     def domain(self) -> str:
-        """Host of the site."""
-        return self.overview.status.site.domain
+        """Host of the site, for people to read."""
+        return readable(self.overview.status.site.domain)
+
+    @property
+    def is_built(self) -> bool:
+        """Whether a build of the site was ever started."""
+        return self.overview.status.is_built
+
+    @property
+    def last_build(self) -> Build | None:
+        """The newest build that has ended."""
+        return self.overview.status.last_ended
+
+    @property
+    def has_visits(self) -> bool:
+        """Whether a crawler visited one of its sections."""
+        return any(row.visits for row in self.rows)
 
     @property
     def running(self) -> Build | None:
@@ -194,13 +219,25 @@ class SitePanel:
 
     @property
     def summary(self) -> str:
-        """The number of URLs and sections, as a sentence."""
-        urls, sections = self.overview.status.urls, len(self.rows)
-        return _("%(urls)s in %(sections)s.") % {
-            "urls": ngettext("%(count)s URL", "%(count)s URLs", urls) % {"count": number(urls)},
-            # Translators: follows "in".
-            "sections": ngettext("%(count)s section", "%(count)s sections", sections) % {"count": number(sections)},
-        }
+        """The number of URLs and sections, in one or two sentences."""
+        urls, sections = self.overview.status.urls, sum(row.is_counted for row in self.rows)
+        uncounted = sum(not row.is_counted and not row.status.error for row in self.rows)
+        sentences = []
+        if sections:
+            shown = {
+                "urls": ngettext("%(count)s URL", "%(count)s URLs", urls) % {"count": number(urls)},
+                # Translators: follows "in".
+                "sections": ngettext("%(count)s section", "%(count)s sections", sections) % {"count": number(sections)},
+            }
+            sentences.append(_("%(urls)s in %(sections)s.") % shown)
+        if uncounted:
+            text = ngettext(
+                "%(count)s section is not counted yet: the first request or build counts it.",
+                "%(count)s sections are not counted yet: the first request or build counts them.",
+                uncounted,
+            )
+            sentences.append(text % {"count": number(uncounted)})
+        return " ".join(sentences)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +257,7 @@ def shown_alarms(known: Overview, make_url: MakeUrl) -> list[ShownAlarm]:
         labels = {section.label for section in site.status.sections}
         for alarm in site.alarms:
             url = make_url("section", site.status.site.id, alarm.label) if alarm.label in labels else ""
-            domain = site.status.site.domain
+            domain = readable(site.status.site.domain)
             found.append(_alarm(alarm, f"{domain}: {alarm.label}" if alarm.label else domain, url))
     return sorted(found, key=lambda one: LEVELS.index(one.level))
 
@@ -260,6 +297,7 @@ def site_panel(
         ],
         charts=_site_charts(status.builds, f"site-{status.site.id}"),
         visits=visits.get((status.site.id, ""), ()),
+        build_url=make_url("history", status.last_ended.pk) if status.last_ended else "",
         is_starting=is_starting,
     )
 
@@ -279,6 +317,7 @@ def page_rows(
 ) -> list[PageRow]:
     """Return the rows of the table of pages."""
     rows = []
+    unbuilt = _("on request") if status.currency == "live" else _("never built")
     for record in records:
         urls = Fullest(record.number, url_count(section, record), section.urls_limit)
         size = Fullest(record.number, record.bytes or 0, section.profile.max_bytes)
@@ -287,11 +326,16 @@ def page_rows(
             PageRow(
                 record=record,
                 url=make_url("page", record.site, record.label, record.number),
-                currency=built if record.built_at else _("never built"),
+                currency=built if record.built_at else unbuilt,
                 bars=[_bar(_("URLs"), urls, number), _bar(_("Size"), size, filesizeformat)],
             )
         )
     return rows
+
+
+def limits_of(section: Section) -> tuple[str, str]:
+    """Return the most URLs and the most bytes that a page of a section may have."""
+    return number(section.urls_limit), filesizeformat(section.profile.max_bytes)
 
 
 def section_charts(builds: Sequence[Build], label: str) -> list[Chart]:
@@ -365,7 +409,7 @@ def _alarm(alarm: Alarm, where: str, url: str) -> ShownAlarm:
 
 
 def _bar(label: str, fullest: Fullest, show: Callable[[int], str]) -> Bar:
-    text = _("%(value)s of %(limit)s") % {"value": show(fullest.value), "limit": show(fullest.limit)}
-    return Bar(
-        _("%(what)s of page %(number)s") % {"what": label, "number": fullest.number}, fullest.value, fullest.limit, text
-    )
+    label = _("%(what)s of page %(number)s") % {"what": label, "number": fullest.number}
+    value, limit = show(fullest.value), show(fullest.limit)
+    text = _("%(value)s of %(limit)s") % {"value": value, "limit": limit}
+    return Bar(label, fullest.value, fullest.limit, value, text)

@@ -33,6 +33,7 @@ from sitemaps_plus.stores.cache import is_for_one_process
 from sitemaps_plus.watch.alarms import Overview, SiteOverview, overview
 from sitemaps_plus.watch.entries import read_entries
 from sitemaps_plus.watch.find import find_url
+from sitemaps_plus.watch.readable import readable
 from sitemaps_plus.watch.status import SectionStatus, read_running
 from sitemaps_plus.watch.visits import Visits, visits_of
 
@@ -96,6 +97,7 @@ class StatusAdmin(ReadOnlyAdmin):
             **_alarms(panels.section_alarms(site, label)),
             "panel": panel,
             "row": next(row for row in panel.rows if row.status.label == label),
+            "limits": panels.limits_of(status.section) if status.section else (),
             "pages": _page_rows(status, [page.record for page in shown], urls),
             "shown": shown,
             "left_out": panels.left_out_rows(status.problems, status.section, urls.object_url),
@@ -172,12 +174,14 @@ class StatusAdmin(ReadOnlyAdmin):
         running = next((build for build in read_running() if build.site == site.id), None)
         if running:
             text = _("Another build of %(site)s is running: %(holder)s. Start this one when it has ended.")
-            return text % {"site": site.domain, "holder": running.holder}, messages.WARNING
+            return text % {"site": readable(site.domain), "holder": running.holder}, messages.WARNING
         try:
             starting.start_build(request, site, label, **options)
         except BuildNotStarted as error:
             return str(error), messages.ERROR
-        name = _("%(section)s of %(site)s") % {"section": label, "site": site.domain} if label else site.domain
+        name = domain = readable(site.domain)
+        if label:
+            name = _("%(section)s of %(site)s") % {"section": label, "site": domain}
         text = message % {"what": name}
         starting.log_build(request, name, text)
         return text, messages.SUCCESS

@@ -1,4 +1,4 @@
-"""Filters and tags of the status page: times as ages, titles of media, and query strings."""
+"""Filters and tags of the status page: times as ages, addresses to read, titles of media, and query strings."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,12 +14,13 @@ from django.utils.translation import npgettext_lazy
 
 from sitemaps_plus.plan.validators import moment
 from sitemaps_plus.watch.entries import Media
+from sitemaps_plus.watch.readable import readable
 
 register = template.Library()
 
 _MINUTE = timedelta(minutes=1)
 
-# Not Django's own strings: in many languages, "2 days" differs between "2 days ago" and "for 2 days".
+# Not Django's own strings: in many languages, "2 days" differs between "2 days ago" and "2 days".
 _AGO: dict[str, Any] = {
     "year": npgettext_lazy("ago", "%(num)d year", "%(num)d years", "num"),
     "month": npgettext_lazy("ago", "%(num)d month", "%(num)d months", "num"),
@@ -27,14 +28,6 @@ _AGO: dict[str, Any] = {
     "day": npgettext_lazy("ago", "%(num)d day", "%(num)d days", "num"),
     "hour": npgettext_lazy("ago", "%(num)d hour", "%(num)d hours", "num"),
     "minute": npgettext_lazy("ago", "%(num)d minute", "%(num)d minutes", "num"),
-}
-_FOR: dict[str, Any] = {
-    "year": npgettext_lazy("for", "%(num)d year", "%(num)d years", "num"),
-    "month": npgettext_lazy("for", "%(num)d month", "%(num)d months", "num"),
-    "week": npgettext_lazy("for", "%(num)d week", "%(num)d weeks", "num"),
-    "day": npgettext_lazy("for", "%(num)d day", "%(num)d days", "num"),
-    "hour": npgettext_lazy("for", "%(num)d hour", "%(num)d hours", "num"),
-    "minute": npgettext_lazy("for", "%(num)d minute", "%(num)d minutes", "num"),
 }
 
 
@@ -45,14 +38,12 @@ def ago(when: datetime | None) -> SafeString:
         return SafeString("-")
     when = moment(when)
     is_now = timezone.now() - when < _MINUTE
-    return _time(when, _("just now") if is_now else _("%(age)s ago") % {"age": timesince(when, time_strings=_AGO)})
+    text = _("just now") if is_now else _("%(age)s ago") % {"age": timesince(when, time_strings=_AGO)}
+    shown = formats.date_format(timezone.localtime(when), "DATETIME_FORMAT")
+    return format_html('<time datetime="{}" title="{}">{}</time>', when.isoformat(), shown, text)
 
 
-@register.filter
-def since(when: datetime) -> SafeString:
-    """Return how long a state has lasted."""
-    when = moment(when)
-    return _time(when, _("for %(age)s") % {"age": timesince(when, time_strings=_FOR)})
+register.filter(readable)
 
 
 @register.filter
@@ -65,8 +56,3 @@ def title_of(media: Media) -> str:
 def querystring_of(name: str, value: str) -> str:
     """Return a query string with one parameter."""
     return urlencode({name: value})
-
-
-def _time(when: datetime, text: str) -> SafeString:
-    shown = formats.date_format(timezone.localtime(when), "DATETIME_FORMAT")
-    return format_html('<time datetime="{}" title="{}">{}</time>', when.isoformat(), shown, text)

@@ -54,7 +54,7 @@ class SiteOverview:
             "healthy": _is_healthy(self.alarms),
             "urls": status.urls,
             "building": status.running is not None,
-            "last_build": _build_as_json(_last_ended(status)),
+            "last_build": _build_as_json(status.last_ended),
             "alarms": [alarm._asdict() for alarm in self.alarms],
             "sections": [
                 {
@@ -122,8 +122,12 @@ def _overview(names: Sequence[str]) -> Overview:
     )
     found.alarms = [Alarm("error", "", str(error), _("Correct the site or the setting ORIGIN.")) for error in errors]
     if not registry:
-        remedy = _("Register a Sitemap class in the sitemaps.py of an app in INSTALLED_APPS.")
-        found.alarms.append(Alarm("notice", "", _("No sitemap is registered."), remedy))
+        text = _("No Sitemap class is registered.")
+        remedy = _(
+            "Register one in the sitemaps.py of an app in INSTALLED_APPS. Classes in the URLconf, as in "
+            "django.contrib.sitemaps, work without it, but are not watched."
+        )
+        found.alarms.append(Alarm("notice", "", text, remedy))
     return found
 
 
@@ -160,7 +164,7 @@ def _build_alarms(status: SiteStatus) -> Iterator[Alarm]:
             % {"holder": status.died.holder, "when": _localized(status.died.started_at)},
             _("Build again; the next build completes it. If this happens often, check the memory of the machine."),
         )
-    last = _last_ended(status)
+    last = status.last_ended
     for error in last.errors if last else ():
         text = _("The last build failed: %(error)s") % {"error": error}
         yield Alarm("error", "", text, _("Correct this and build again. The last good files stay published."))
@@ -240,10 +244,6 @@ def _sorted(alarms: Iterator[Alarm]) -> list[Alarm]:
 
 def _is_healthy(alarms: list[Alarm]) -> bool:
     return not any(alarm.level == "error" for alarm in alarms)
-
-
-def _last_ended(status: SiteStatus) -> Build | None:
-    return next((build for build in status.builds if build.ended_at), None)
 
 
 def _build_as_json(build: Build | None) -> dict[str, Any] | None:

@@ -119,6 +119,11 @@ class SiteStatus:
         """The number of URLs of all sections."""
         return sum(section.urls for section in self.sections)
 
+    @property
+    def last_ended(self) -> Build | None:
+        """The newest build that has ended."""
+        return next((build for build in self.builds if build.ended_at), None)
+
 
 def read_statuses(sites: Sequence[SiteOrigin]) -> list[SiteStatus]:
     """Return the state of each site.
@@ -158,7 +163,7 @@ def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPag
             logger.warning("The status of the sitemap section %s cannot be read", label, exc_info=error)
             section.error = f"{type(error).__name__}: {error}"
         _last_build(section, status.builds)
-        if not status.is_built:
+        if not status.is_built and not section.error:
             section.currency = "empty" if section.currency == "empty" else "live"
         status.sections.append(section)
     if manifest is not None:

@@ -7,9 +7,9 @@ from samples import SITE
 from sitemaps_plus.admin import panels
 from sitemaps_plus.models import Build
 from sitemaps_plus.plan.currency import CONTENT_CHANGED
-from sitemaps_plus.templatetags.sitemaps_plus_admin import ago, since
+from sitemaps_plus.templatetags.sitemaps_plus_admin import ago
 from sitemaps_plus.watch.alarms import Alarm, Overview, SiteOverview
-from sitemaps_plus.watch.status import SectionStatus, SiteStatus
+from sitemaps_plus.watch.status import Fullest, SectionStatus, SiteStatus
 
 BEGAN = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -99,13 +99,15 @@ def test_a_row_of_the_table_has_the_result_of_the_last_build():
     ]
 
     rows = panel(
-        sections=sections, alarms=[Alarm("warning", "s1", "", "")], visits={(SITE.id, "s2"): ["Googlebot"]}
+        sections=sections,
+        alarms=[Alarm("warning", "s1", "", ""), Alarm("notice", "s3", "", "")],
+        visits={(SITE.id, "s2"): ["Googlebot"]},
     ).rows
 
-    assert [row.outcome for row in rows] == ["", "held back", "failed", "done"]
+    assert [row.failure for row in rows] == ["", "held back", "failed", ""]
     assert [row.build_url for row in rows] == ["", "history/1", "history/2", "history/3"]
     assert [row.level for row in rows] == ["good", "warning", "good", "good"]
-    assert [row.mark for row in rows] == ["", "1 problem", "", ""]
+    assert [len(row.problems) for row in rows] == [0, 1, 0, 0]
     assert list(rows[2].visits) == ["Googlebot"]
 
 
@@ -115,7 +117,8 @@ def test_a_row_of_the_table_has_the_result_of_the_last_build():
         ("current", "current"),
         ("stale", "3 pages are stale"),
         ("never built", "never built"),
-        ("live", "rendered on request"),
+        ("undecided", "undecided"),
+        ("live", "on request"),
         ("empty", "no URLs"),
         ("unknown", "unknown"),
     ],
@@ -130,10 +133,73 @@ def test_each_currency_has_words(currency, text):
 
 def test_estimated_counts_are_marked():
     (row,) = panel(
-        sections=[SectionStatus(label="a", section=None, urls=1200, is_estimated=True, left_out=2, dropped=1)]
+        sections=[
+            SectionStatus(
+                label="a", section=None, checked_at=BEGAN, urls=1200, is_estimated=True, left_out=2, dropped=1
+            )
+        ]
     ).rows
 
     assert (row.urls, row.left_out) == ("about 1,200", "2, and 1 part")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ([], ""),
+        ([{"checked_at": BEGAN}, {"checked_at": BEGAN, "urls": 1200}], "1,200 URLs in 2 sections."),
+        ([{}], "1 section is not counted yet: the first request or build counts it."),
+        (
+            [{"checked_at": BEGAN, "urls": 1}, {}, {}, {"error": "ZeroDivisionError: no"}],
+            "1 URL in 1 section. 2 sections are not counted yet: the first request or build counts them.",
+        ),
+    ],
+)
+def test_the_summary_counts_only_sections_that_were_counted(given, text):
+    sections = [SectionStatus(label=f"s{number}", section=None, **one) for number, one in enumerate(given)]
+
+    assert panel(sections=sections).summary == text
+
+
+def test_a_section_that_nobody_has_requested_has_no_numbers_yet():
+    waiting, broken = panel(
+        sections=[SectionStatus(label="a", section=None), SectionStatus(label="b", section=None, error="no")]
+    ).rows
+
+    assert (waiting.urls, waiting.pages) == ("not counted yet", "-")
+    assert (broken.urls, broken.pages) == ("-", "-")
+
+
+@pytest.mark.parametrize(
+    ("urls", "size", "text", "is_drawn"),
+    [
+        (249, 10, "249 of 500", False),
+        (250, 10, "250 of 500", True),
+        (250, 2000, "2.0\xa0KB of 2.0\xa0KB", True),
+    ],
+)
+def test_the_fullest_page_has_a_bar_from_half_of_its_limit_on(urls, size, text, is_drawn):
+    status = SectionStatus(
+        label="a", section=None, fullest_by_urls=Fullest(1, urls, 500), fullest_by_bytes=Fullest(2, size, 2048)
+    )
+
+    (row,) = panel(sections=[status]).rows
+
+    assert (row.fullest.text, row.fullest.is_drawn) == (text, is_drawn)
+
+
+@pytest.mark.parametrize(
+    ("given", "speed"),
+    [
+        ({"path": "row"}, "fast"),
+        ({"path": "object", "decided_by": "location"}, "slow: location()"),
+        ({"error": "ZeroDivisionError: no"}, "-"),
+    ],
+)
+def test_a_section_is_fast_or_slow_because_of_a_method(given, speed):
+    (row,) = panel(sections=[SectionStatus(label="a", section=None, **given)]).rows
+
+    assert row.speed == speed
 
 
 def test_times_are_shown_as_ages():
@@ -141,6 +207,5 @@ def test_times_are_shown_as_ages():
 
     assert ">just now</time>" in ago(now)
     assert ">2\xa0hours ago</time>" in ago(now - timedelta(hours=2, seconds=5))
-    assert ">for 3\xa0days</time>" in since(now - timedelta(days=3, seconds=5))
     assert f'datetime="{now.isoformat()}"' in ago(now)
     assert ago(None) == "-"

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone, translation
 
 from admin_pages import HISTORY, SECTION, STATUS, Broken, client_of, page, running, tags, user, words
-from samples import Products, unregister_all
+from samples import Products, replace_section, unregister_all
 from sitemaps_plus import ModelSitemap, register, registry
 from sitemaps_plus.admin import panels
 from sitemaps_plus.build import build
@@ -125,10 +125,69 @@ def test_the_page_of_a_section_lists_its_pages(boss):
 
     text = words(page(boss, SECTION))
 
-    assert "URLs: 25, pages: 3" in text
-    assert "10 of 10" in text
-    assert "5 of 10" in text
-    assert "Rows are read as columns." in text
+    assert "URLs 25 Left out 0" in text
+    assert "URLs (at most 10)" in text
+    assert "Speed fast" in text
+
+
+def test_a_slow_section_names_the_method_and_says_what_is_faster(boss):
+    replace_section("products", Broken)
+
+    assert "slow: location()" in words(page(boss))
+    assert "slow: location() The method is called with an object for each row." in words(page(boss, SECTION))
+
+
+def test_the_columns_that_ask_for_action_come_first(boss):
+    build()
+
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', page(boss).partition("Sections of")[2])
+
+    assert heads[:4] == ["Section", "Problems", "Left out", "State"]
+
+
+def test_a_row_left_out_leads_to_the_rows_of_its_section(boss):
+    register("rows", Broken)
+    build()
+
+    assert f'<a href="{STATUS}1/rows/#left-out">1</a>' in page(boss)
+    assert 'id="left-out"' in page(boss, f"{STATUS}1/rows/")
+
+
+def test_a_site_that_was_never_built_says_how_it_is_served_and_how_to_build(boss):
+    text = words(page(boss))
+
+    assert "1 section is not counted yet" in text
+    assert "No build yet: pages are rendered on request" in text
+    assert "run build_sitemaps" in text
+    assert "Last build:" not in text
+    assert "0 URLs" not in text
+    build()
+    text = words(page(boss))
+    assert "No build yet" not in text
+    assert "25 URLs in 1 section. Last build: done , just now ." in text
+
+
+def test_the_pages_of_a_site_without_builds_are_rendered_on_request(boss):
+    refresh(get_section("products", _site(1)), force=True)
+
+    text = words(page(boss, SECTION))
+
+    assert "never built" not in text
+    assert text.count("on request") == 1 + 3
+
+
+def test_addresses_are_shown_with_characters_and_linked_as_they_are_encoded(boss, settings):
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://xn--bcher-kva.example"}
+    Product.objects.filter(slug="product-1").update(slug="größe")
+    build()
+
+    assert "xn--" not in words(page(boss)).replace("Products", "")
+    text = page(boss, f"{SECTION}1/")
+    assert (
+        '<a href="https://xn--bcher-kva.example/gr%C3%B6%C3%9Fe/" dir="ltr">https://bücher.example/größe/</a>' in text
+    )
+    assert ">https://bücher.example/sitemap-products-1.xml</a>" in text
+    assert "<li>bücher.example</li>" in text
 
 
 def test_many_pages_are_shown_in_parts(boss, monkeypatch):
@@ -158,7 +217,7 @@ def test_what_does_not_exist_is_not_found(boss):
 
 def test_a_section_that_was_never_built_is_shown(boss):
     assert "This section has no pages yet" in page(boss, SECTION)
-    assert "No numbers yet." in page(boss)
+    assert "No numbers yet." not in page(boss)
 
 
 def test_a_class_that_raises_is_shown_with_its_error(boss):
@@ -204,7 +263,7 @@ def test_the_page_opens_without_an_origin_or_a_class(boss, settings):
     text = words(page(boss))
 
     assert "Correct the site or the setting ORIGIN." in text
-    assert "No sitemap is registered." in text
+    assert "No Sitemap class is registered." in text
     assert "No problems found." not in text
 
 
@@ -215,7 +274,8 @@ def test_a_project_without_registered_classes_has_no_problem(boss):
 
     assert "No problems found." in shown
     assert [given["class"] for tag, given in tags(boss) if tag == "li" and "class" in given] == ["sitemaps-notice"]
-    assert " No sitemap is registered. Register a Sitemap class" in words(shown)
+    assert "No Sitemap class is registered. Register one in the sitemaps.py" in words(shown)
+    assert "Build what changed" not in shown
 
 
 def test_texts_of_the_project_are_escaped(boss):

@@ -203,7 +203,7 @@ def test_a_site_without_a_host_is_an_error_and_a_project_without_sections_is_not
     assert not found.is_healthy
     wrong, empty = found.alarms
     assert (wrong.level, "Site.domain" in wrong.text) == ("error", True)
-    assert (empty.level, empty.text) == ("notice", "No sitemap is registered.")
+    assert (empty.level, empty.text) == ("notice", "No Sitemap class is registered.")
     assert "sitemaps.py" in empty.remedy
 
 

@@ -36,4 +36,4 @@ def only_text() -> tuple[str, str]:
 
 def register_rows(model: Any = Product, base: Any = ModelSitemap, **attributes: Any) -> None:
     """Register a section of all rows of a model."""
-    register("rows", type("Rows", (base,), {"queryset": model.objects.all(), **attributes}))
+    register("rows", type("Rows", (base,), {"queryset": model.objects.all(), "location": "/", **attributes}))

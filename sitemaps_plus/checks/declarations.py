@@ -12,10 +12,19 @@ from django.core.checks import Tags
 from django.db.models import F, Field, Model, QuerySet
 from django.utils import timezone
 
-from sitemaps_plus.checks.classes import Found, check_each, declared, languages_of_rows, model_of, values_of
+from sitemaps_plus.checks.classes import (
+    Found,
+    check_each,
+    declared,
+    languages_of_rows,
+    model_of,
+    queryset_of,
+    values_of,
+)
 from sitemaps_plus.declare.hooks import class_of
+from sitemaps_plus.declare.loading import has_location, location_remedy
 from sitemaps_plus.declare.related import Related
-from sitemaps_plus.declare.sitemaps import NewsSitemap
+from sitemaps_plus.declare.sitemaps import NewsSitemap, makes_rows, overrides
 from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
 from sitemaps_plus.plan.keys import Key
@@ -70,6 +79,26 @@ def check_key(sitemap: Any) -> Found:
         text = f".key: no index begins with {fields[0].name}, so every page reads the whole table."
         index = f"models.Index(fields={[field.name for field in fields]})"
         yield "W009", text, f"Add {index} to {model.__name__}, or reorder key."
+
+
+@check_each()
+def check_location(sitemap: Any) -> Found:
+    """sitemaps_plus.E025: the class has a location, or its model a get_absolute_url()."""
+    queryset, methods = queryset_of(sitemap), ("_location", "_get", "_urls", "get_urls")
+    is_known = queryset is not None and not makes_rows(class_of(sitemap)) and not overrides(sitemap, *methods)
+    if queryset is None or not is_known or has_location(sitemap):
+        return
+    # A queryset may return objects of models that derive from its own.
+    if not any(hasattr(model, "get_absolute_url") for model in _family(queryset.model)):
+        name = queryset.model.__name__
+        text = f" has no location, and {name} has no get_absolute_url(), so no row has a URL."
+        yield "E025", text, location_remedy(sitemap, queryset.model)
+
+
+def _family(model: type[Model]) -> Iterator[type[Model]]:
+    yield model
+    for derived in model.__subclasses__():
+        yield from _family(derived)
 
 
 @check_each()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import date, datetime
@@ -16,12 +17,14 @@ from django.utils import timezone, translation
 from sitemaps_plus.declare.date_probe import plain_column
 from sitemaps_plus.declare.hooks import Hooks, has_languages_per_item, languages_of, name_of, read_hooks
 from sitemaps_plus.declare.languages import languages_in, own_language, valid_hreflang_of
-from sitemaps_plus.declare.loading import Addresses, absolute, load_objects
+from sitemaps_plus.declare.loading import Addresses, absolute, load_objects, location_error
 from sitemaps_plus.errors import InvalidSitemap, NotTranslated, shown
 from sitemaps_plus.protocol.dates import as_datetime
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.values.extensions import EXTENSIONS
 from sitemaps_plus.values.fields import Expression
+
+logger = logging.getLogger("sitemaps_plus")
 
 _NEWEST = "_sitemap_newest"
 
@@ -203,7 +206,7 @@ def url_infos(sitemap: Any, page: Any, base: str, *, report: Report, paginator: 
             with _active(own_language(getattr(row, siblings[2])) if siblings else ""):
                 location = addresses.find(language, locate)
         except Exception as error:  # user code of any kind: the other items must not suffer
-            report.leave_out(key_of(row), "location", error)
+            report.leave_out(key_of(row), "location", location_error(sitemap, row, error))
             continue
         info = {"item": item, "location": location, **_parts(sitemap, item, report)}
         info["alternates"] = _alternates(sitemap, item, addresses, locate, report)
@@ -265,7 +268,7 @@ def latest_lastmod(sitemap: Any) -> date | datetime | None:
     try:
         return newest_of_all(lastmod(item) for item in items)
     except Exception as error:  # user code of any kind: the index works without it
-        Report(name_of(sitemap)).drop("the index", "lastmod", error)
+        logger.warning("Sitemap section %s: its lastmod in the index was dropped: %r", name_of(sitemap), error)
         return None
 
 

@@ -5,19 +5,21 @@ Used for registered sections (``render/renderer.py``) and for classic ones (``de
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
+from django.contrib import sitemaps as contrib
 from django.core.exceptions import FieldError
 from django.db.models import FileField, Model, QuerySet
 from django.utils import translation
 
-from sitemaps_plus.declare.hooks import Column, Loader, Member, Reader, languages_of, read_hook, read_hooks
+from sitemaps_plus.declare.hooks import Column, Loader, Member, Reader, languages_of, name_of, read_hook, read_hooks
 from sitemaps_plus.declare.languages import own_language, x_default_of
-from sitemaps_plus.errors import InvalidEntry, shown
+from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, shown
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 
@@ -75,6 +77,34 @@ class Addresses:
         hrefs = {code: every[code] for code in languages if code in every}
         others = x_default_of(x_default, hrefs)
         return hrefs if others is None else {**hrefs, "x-default": others}
+
+
+def has_location(sitemap: Any) -> bool:
+    """Return whether a class has a location of its own; that of Django's calls ``get_absolute_url()``."""
+    return inspect.getattr_static(sitemap, "location", None) is not contrib.Sitemap.location
+
+
+def location_error(sitemap: Any, item: Any, error: Exception) -> Exception:
+    """Return the error of the location of an item, or a clearer one if neither the class nor the item gives one."""
+    is_missing = isinstance(error, AttributeError) and error.name == "get_absolute_url" and error.obj is item
+    if not is_missing or has_location(sitemap):
+        return error
+    kind = type(item)
+    return InvalidSitemap(
+        f"{name_of(sitemap)} has no location, and {kind.__name__} has no get_absolute_url(). "
+        f"{location_remedy(sitemap, kind)}"
+    )
+
+
+def location_remedy(sitemap: Any, kind: type) -> str:
+    """Return what to give a class without a location whose items are of this type."""
+    cls = name_of(sitemap)
+    if not issubclass(kind, Model):
+        return f"Give {cls} a method location(self, item) that returns the path of an item."
+    example = "a method location(self, item)"
+    if hasattr(sitemap, "queryset"):
+        example = f'a location, as in location = UrlFor("{kind._meta.model_name}-detail", pk=F("pk"))'
+    return f"Give {cls} {example}, or give {kind.__name__} a get_absolute_url()."
 
 
 def absolute(base: str, location: Any) -> str:

@@ -11,7 +11,7 @@ from django.contrib import sitemaps as contrib
 from django.db.models import DateTimeField, Model, QuerySet
 from django.utils import timezone
 
-from sitemaps_plus.declare.hooks import is_constant, name_of
+from sitemaps_plus.declare.hooks import class_of, is_constant, name_of
 from sitemaps_plus.declare.items import latest_lastmod, lazy_items, row_of, url_infos
 from sitemaps_plus.declare.languages import known_languages, languages_in
 from sitemaps_plus.declare.loading import value_of
@@ -101,8 +101,8 @@ class Sitemap(_ContribSitemap, Generic[_Item]):  # type: ignore[misc]
 
 
 def overrides(sitemap: Any, *names: str) -> bool:
-    """Return whether the class of a Sitemap overrides one of these methods of `Sitemap`, ours or Django's."""
-    cls = type(sitemap)
+    """Return whether a Sitemap class, or that of an instance, overrides one of these methods, ours or Django's."""
+    cls = class_of(sitemap)
     return any(getattr(cls, name) not in (getattr(contrib.Sitemap, name), getattr(Sitemap, name)) for name in names)
 
 

@@ -66,7 +66,7 @@ def build_lines(result: BuildResult, style: Style) -> Iterator[str]:
     for section in result.sections:
         yield _section_line(section, style)
         for problem in section.report.problems[:PROBLEMS_PER_SECTION]:
-            yield f"    {problem.hook} of {problem.key}: {problem.reason}"
+            yield f"    row {problem.key}, {problem.hook}: {problem.reason}"
     for index in result.indexes:
         yield f"Index: {index}"
     sections = [section for section in result.sections if not section.error]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from sitemaps_plus.errors import InvalidEntry, StrictError
+from sitemaps_plus.errors import InvalidEntry, SitemapError, StrictError
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -31,8 +31,8 @@ _LONGEST_KEY = 200
 _LONGEST_REASON = 500
 
 _LEFT_OUT = "row {0.key} was left out because of its {0.hook}"
-_DROPPED = "{0.hook} of {0.key} was dropped"
-_QUESTIONABLE = "{0.hook} of {0.key} is questionable"
+_DROPPED = "{0.hook} of row {0.key} was dropped"
+_QUESTIONABLE = "{0.hook} of row {0.key} is questionable"
 
 _keeps_broken: ContextVar[bool] = ContextVar("sitemaps_plus_keeps_broken", default=False)
 
@@ -113,7 +113,7 @@ class Report:
     def _note(self, key: object, hook: str, error: Exception) -> Problem:
         self.raised += not isinstance(error, InvalidEntry)
         code = error.code if isinstance(error, InvalidEntry) else type(error).__name__
-        reason = str(error) if isinstance(error, InvalidEntry) else f"{type(error).__name__}: {error}"
+        reason = str(error) if isinstance(error, SitemapError) else f"{type(error).__name__}: {error}"
         return self._problem(key, hook, code, reason)
 
     def _problem(self, key: object, hook: str, code: str, reason: str) -> Problem:

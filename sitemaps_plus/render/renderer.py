@@ -20,7 +20,7 @@ from sitemaps_plus.declare.hooks import (
     overrides_languages,
 )
 from sitemaps_plus.declare.languages import known_languages, languages_in, own_language
-from sitemaps_plus.declare.loading import Addresses, file_url, load_columns, storages_of
+from sitemaps_plus.declare.loading import Addresses, file_url, load_columns, location_error, storages_of
 from sitemaps_plus.errors import InvalidEntry, NotTranslated, shown
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
@@ -282,7 +282,7 @@ class Renderer:
             return
         for code, error in found.errors.items():
             if not found.locs:
-                self.cleaner.report.leave_out(row.key, "location", error)
+                self.cleaner.report.leave_out(row.key, "location", self._location_error(row, error))
                 return
             if code not in silent and code not in found.elsewhere:
                 self.cleaner.report.drop(row.key, "location", error)
@@ -298,8 +298,11 @@ class Renderer:
         try:
             return self.cleaner.loc(row.key, location(row.values, row.item))
         except Exception as error:  # user code of any kind: one bad row must not hurt the others
-            self.cleaner.report.leave_out(row.key, "location", error)
+            self.cleaner.report.leave_out(row.key, "location", self._location_error(row, error))
             return None
+
+    def _location_error(self, row: Row, error: Exception) -> Exception:
+        return location_error(self.section.sitemap, row.item, error)
 
     @property
     def _has_dates_per_language(self) -> bool:

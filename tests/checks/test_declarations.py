@@ -8,9 +8,10 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from check_messages import only_text, register_rows, texts
+from check_messages import only_text, parts, register_rows, texts
 from sitemaps_plus import (
     Alternate,
+    GenericSitemap,
     Image,
     ModelSitemap,
     NewsSitemap,
@@ -22,7 +23,7 @@ from sitemaps_plus import (
     registry,
 )
 from sitemaps_plus.values import Player
-from testapp.models import Cell, Note, Product, Seat, Token
+from testapp.models import Box, Bundle, Cell, Note, Number, Product, Seat, Token
 
 
 @pytest.mark.parametrize("limit", [0, -1, 50_001, "100", 1000.0, True, None], ids=str)
@@ -120,6 +121,62 @@ def test_w009_a_key_begins_with_an_indexed_column():
     assert id == "W009"
     assert "no index begins with name" in text
     assert "Add models.Index(fields=['name', 'hall']) to Seat" in text
+
+
+def generic(base):
+    return lambda model: base({"queryset": model.objects.all()})
+
+
+KINDS = {
+    "ModelSitemap": lambda model: type("ModelSitemap", (ModelSitemap,), {"queryset": model.objects.all()}),
+    "NewsSitemap": lambda model: type(
+        "NewsSitemap", (NewsSitemap,), {"queryset": model.objects.all(), "date_field": "updated_at"}
+    ),
+    "GenericSitemap": generic(GenericSitemap),
+    "contrib": generic(contrib.GenericSitemap),
+}
+
+
+@pytest.mark.parametrize("made", KINDS.values(), ids=KINDS)
+def test_e025_rows_have_a_location_or_a_get_absolute_url(made):
+    register("numbers", made(Number))
+    register("products", made(Product))
+
+    ((text, hint),) = [(text, hint) for _, text, hint in parts("E025")]
+
+    assert text.endswith("Sitemap has no location, and Number has no get_absolute_url(), so no row has a URL.")
+    assert hint.startswith("Give ")
+    assert hint.endswith(
+        'Sitemap a location, as in location = UrlFor("number-detail", pk=F("pk")), or give Number a get_absolute_url().'
+    )
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"location": lambda self, item: "/"},
+        {"location": F("text")},
+        {"_location": lambda self, item, force_lang_code=None: "/"},
+        {"get_urls": lambda self, **options: []},
+        {"get_queryset": lambda self: Product.objects.all()},
+        {"items": lambda self: Product.objects.all()},
+    ],
+    ids=["method", "expression", "_location", "get_urls", "get_queryset", "items"],
+)
+def test_e025_is_silent_where_something_else_gives_the_urls(attributes):
+    register("notes", type("Notes", (ModelSitemap,), {"queryset": Note.objects.all(), **attributes}))
+
+    assert texts("E025") == []
+
+
+def test_e025_is_silent_where_a_derived_model_has_a_url(monkeypatch):
+    monkeypatch.delattr(Product, "get_absolute_url")
+    register("bundles", type("Bundles", (ModelSitemap,), {"queryset": Bundle.objects.all()}))
+    assert [id for id, _ in texts()] == ["E025"]
+
+    monkeypatch.setattr(Box, "get_absolute_url", lambda box: "/", raising=False)
+
+    assert texts() == []
 
 
 @pytest.mark.parametrize(

@@ -59,9 +59,9 @@ def test_a_project_that_is_right_raises_no_alarm(settings):
         queryset = Article.objects.all()
         date_field = "published_at"
 
-    register("seats", type("Seats", (ModelSitemap,), {"queryset": Seat.objects.all(), "key": ("hall", "name")}))
-    register("cells", type("Cells", (ModelSitemap,), {"queryset": Cell.objects.all(), "key": ("row", "column")}))
-    register("tokens", type("Tokens", (ModelSitemap,), {"queryset": Token.objects.all(), "key": "id"}))
+    for model, key in ((Seat, ("hall", "name")), (Cell, ("row", "column")), (Token, "id")):
+        attributes = {"queryset": model.objects.all(), "key": key, "location": lambda self, item: f"/{item}/"}
+        register(f"{model.__name__.lower()}s", type(f"{model.__name__}s", (ModelSitemap,), attributes))
     register("pages", type("Pages", (Sitemap,), {"i18n": True, "alternates": True, "x_default": True}))
     register("contrib", type("Contrib", (contrib.Sitemap,), {"limit": 100}))
     register("generic", GenericSitemap({"queryset": Product.objects.all(), "date_field": "updated_at"}))

@@ -178,7 +178,7 @@ def test_a_warning_is_an_error_under_strict(
     problems = [(problem.key, problem.hook, problem.code) for problem in document.report.problems]
     assert problems == [(str(row.pk), hook, f"W-{code}")]
     assert (document.report.left_out, document.report.dropped, document.report.warned) == (0, 0, 1)
-    with pytest.raises(StrictError, match=rf"{hook} of {row.pk} was dropped: .*\[E-{code}\]"):
+    with pytest.raises(StrictError, match=rf"{hook} of row {row.pk} was dropped: .*\[E-{code}\]"):
         render_page(section_of(made_by), 1, strict=True)
 
 

@@ -155,6 +155,11 @@ def test_one_item_that_raises_leaves_the_others():
     assert locations(made) == ["/a/x", "/b/x"]
 
 
+def test_items_without_any_location_say_what_to_give_the_class(caplog):
+    assert urls(type("Pages", (Sitemap,), {"items": lambda self: ["/about/"]})()) == []
+    assert "Pages has no location, and str has no get_absolute_url(). Give Pages a method location" in caplog.text
+
+
 def test_an_optional_part_that_raises_is_dropped_and_the_others_stay(caplog):
     made = listed(
         ["/a/"],
@@ -472,7 +477,7 @@ def test_dates_and_datetimes_may_be_mixed(dates, expected):
 def test_an_item_whose_date_raises_leaves_the_index_without(caplog):
     assert listed(["/"], lastmod=lambda self, item: item.changed).get_latest_lastmod() is None
     assert listed(["x"], lastmod=lambda self, item: item).get_latest_lastmod() is None
-    assert "lastmod of the index" in caplog.text
+    assert "its lastmod in the index was dropped: AttributeError(" in caplog.text
 
 
 def test_a_constant_date_is_the_newest():

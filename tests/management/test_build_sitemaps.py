@@ -155,7 +155,7 @@ def test_rows_left_out_are_reported_with_their_reason() -> None:
     stdout, _, failure = run()
 
     assert "2 URLs on 1 page, 1 rendered, 1 row left out, 2 parts dropped" in stdout
-    assert f"    location of {rows[1].pk}: The URL is None" in stdout
+    assert f"    row {rows[1].pk}, location: The URL is None" in stdout
     assert failure is None
 
 

@@ -116,7 +116,7 @@ def test_an_empty_value_is_omitted_without_a_problem(hook: str, value: Any) -> N
 
 
 def test_strict_makes_a_part_that_is_dropped_an_error() -> None:
-    with pytest.raises(StrictError, match=r"lastmod of 5 was dropped.*E-DATE"):
+    with pytest.raises(StrictError, match=r"lastmod of row 5 was dropped.*E-DATE"):
         cleaner(report=Report("products", strict=True)).lastmod(5, "yesterday")
 
 

@@ -39,9 +39,9 @@ def test_each_hook_and_code_is_logged_once(caplog: pytest.LogCaptureFixture) -> 
 
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
         "row 0 was left out because of its location: The URL is None. [E-URL-EMPTY]",
-        "lastmod of 0 was dropped: The URL is None. [E-URL-EMPTY]",
-        "lastmod of 0 was dropped: KeyError: 'x'",
-        "location of 0 is questionable: The fragment was left out. [W-URL-FRAGMENT]",
+        "lastmod of row 0 was dropped: The URL is None. [E-URL-EMPTY]",
+        "lastmod of row 0 was dropped: KeyError: 'x'",
+        "location of row 0 is questionable: The fragment was left out. [W-URL-FRAGMENT]",
     ]
     assert {(record.name, record.levelno) for record in caplog.records} == {("sitemaps_plus", logging.WARNING)}
     assert (report.left_out, report.dropped, report.warned) == (5, 10, 5)
@@ -55,7 +55,7 @@ def test_strict_raises_for_missing_values_and_not_for_warnings() -> None:
         StrictError, match=r"'products': row 5 was left out because of its location: .*E-URL-EMPTY.* STRICT is on"
     ):
         report.leave_out(5, "location", BAD)
-    with pytest.raises(StrictError, match=r"lastmod of 5 was dropped"):
+    with pytest.raises(StrictError, match=r"lastmod of row 5 was dropped"):
         report.drop(5, "lastmod", BAD)
 
 

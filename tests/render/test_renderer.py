@@ -10,14 +10,14 @@ from django.db.models.functions import Concat, Replace
 from django.utils.translation import get_language
 
 from samples import DAY, AllProducts, listed_paths, make_products, paths, render_page, section_of, text_of
-from sitemaps_plus import GenericSitemap, NewsSitemap, Sitemap, UrlFor
-from sitemaps_plus.errors import StrictError
+from sitemaps_plus import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, UrlFor
+from sitemaps_plus.errors import PageEmpty, StrictError
 from sitemaps_plus.protocol.addresses import Origin, Scope
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group, Link
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.render.renderer import url_info_group
 from sitemaps_plus.stores.packing import Document
-from testapp.models import Article, Product
+from testapp.models import Article, Number, Product
 from xml_checks import lastmods, locs, validate
 
 pytestmark = pytest.mark.django_db
@@ -100,6 +100,66 @@ def test_methods_that_raise_hurt_their_own_row_alone(caplog: pytest.LogCaptureFi
     assert (document.report.left_out, document.report.dropped) == (1, 6)
     # Once for each hook and code, however many rows.
     assert len(caplog.records) == 4
+
+
+def number_items(self: Any) -> Any:
+    return Number.objects.order_by("pk")
+
+
+@pytest.mark.parametrize(
+    ("base", "attributes", "advice"),
+    [
+        (
+            ModelSitemap,
+            {"get_queryset": number_items},
+            'a location, as in location = UrlFor("number-detail", pk=F("pk"))',
+        ),
+        (
+            ModelSitemap,
+            {"get_queryset": number_items, "i18n": True, "languages": ["en"]},
+            "a location, as in location =",
+        ),
+        (Sitemap, {"items": number_items}, "a method location(self, item)"),
+        (contrib.Sitemap, {"items": number_items}, "a method location(self, item)"),
+    ],
+    ids=["model", "languages", "ours", "contrib"],
+)
+def test_a_row_without_any_location_says_what_to_give_the_class(base: Any, attributes: Any, advice: str) -> None:
+    Number.objects.create(id=1)
+
+    with pytest.raises(PageEmpty) as raised:
+        render(type("Numbers", (base,), attributes))
+
+    (problem,) = raised.value.report.problems  # type: ignore[attr-defined]
+    assert problem.reason.startswith(
+        f"Numbers has no location, and Number has no get_absolute_url(). Give Numbers {advice}"
+    )
+    assert problem.reason.endswith(", or give Number a get_absolute_url().")
+
+
+@pytest.mark.parametrize("base", [Sitemap, contrib.Sitemap], ids=["ours", "contrib"])
+def test_an_item_that_is_no_row_needs_a_method_location(base: Any) -> None:
+    with pytest.raises(PageEmpty) as raised:
+        render(type("Pages", (base,), {"items": lambda self: ["/about/"]}))
+
+    (problem,) = raised.value.report.problems  # type: ignore[attr-defined]
+    assert problem.reason == (
+        "Pages has no location, and str has no get_absolute_url(). "
+        "Give Pages a method location(self, item) that returns the path of an item."
+    )
+
+
+def test_an_attribute_that_a_method_of_the_project_misses_is_reported_as_it_is() -> None:
+    class Products(AllProducts):
+        def location(self, item: Product) -> str:
+            return item.get_absolute_url() + item.name.get_absolute_url()  # type: ignore[attr-defined, no-any-return]
+
+    make_products(1)
+
+    with pytest.raises(
+        StrictError, match=r"location: AttributeError: 'str' object has no attribute 'get_absolute_url'"
+    ):
+        render(Products, strict=True)
 
 
 def test_strict_refuses_the_page_instead() -> None:

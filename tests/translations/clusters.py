@@ -20,7 +20,7 @@ from xml_checks import SITEMAP, locs, validate
 LINK = "{http://www.w3.org/1999/xhtml}link"
 # A language, perhaps a script, perhaps a country, each in the case that its standard writes.
 CODE = re.compile(r"[a-z]{2}(-[A-Z][a-z]{3})?(-[A-Z]{2})?|x-default")
-GUIDE = Path(__file__).parents[2] / "docs" / "how-to" / "languages.md"
+GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
 
 Clusters = dict[str, dict[str, str]]
 """The links of each address by ``hreflang``."""
@@ -96,14 +96,16 @@ def queries(render: Callable[[], object]) -> int:
     return len(captured)
 
 
-def undocumented(section: str, project: str) -> list[str]:
-    """Return the code that the guide shows under the heading `section` and that is not part of `project`."""
-    _, found, rest = GUIDE.read_text().partition(f"\n## {section}\n")
-    assert found, f"{GUIDE.name} has no section {section!r}"
-    text = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+def undocumented(section: str, project: str, guide: str = "languages.md") -> list[str]:
+    """Return the code of the guide, under the heading `section` if one is given, that is not part of `project`."""
+    text = (GUIDES / guide).read_text()
+    if section:
+        _, found, rest = text.partition(f"\n## {section}\n")
+        assert found, f"{guide} has no section {section!r}"
+        text = re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0]
     shown = [code for block in re.findall(r"^```python\n(.*?)^```$", text, re.S | re.M) for code in _statements(block)]
     assert shown, f"{section!r} shows no code"
-    sources = [Path(__file__).parent / "base_settings.py", *(Path(__file__).parent / project).glob("*.py")]
+    sources = [Path(__file__).parent / "base_settings.py", *(Path(__file__).parent / project).rglob("*.py")]
     held = {code for path in sources for code in _statements(path.read_text())}
     return [code for code in shown if code not in held]
 

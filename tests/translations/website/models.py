@@ -29,3 +29,14 @@ class Person(TranslatableMixin):
 
     def get_absolute_url(self):
         return reverse("person", kwargs={"slug": self.slug})
+
+
+class EventIndex(Page):
+    def get_sitemap_urls(self, request=None):
+        past = {"location": f"{self.get_full_url(request)}past/", "lastmod": self.last_published_at}
+        return [*super().get_sitemap_urls(request), past]
+
+
+class ThankYouPage(Page):
+    def get_sitemap_urls(self, request=None):
+        return []

@@ -25,7 +25,7 @@ from sitemaps_plus.models import Build
 from sitemaps_plus.plan.sections import get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.protocol.names import site_directory
-from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.reports import IN_RESULT, Report
 from sitemaps_plus.signals import published as published_signal
 from sitemaps_plus.stores.cache import get_cache
 from sitemaps_plus.stores.files import get_store
@@ -215,7 +215,7 @@ def _wait(options: BuildOptions, notice: str) -> None:
 
 
 def _add_unusable(result: BuildResult, error: NoOrigin) -> None:
-    logger.error("A site cannot be built: %s", error)
+    logger.error("A site cannot be built: %s", error, extra={IN_RESULT: True})
     result.errors.append(_describe(error))
 
 
@@ -231,7 +231,7 @@ def _log(error: Exception, text: str, *args: object) -> None:
     is_ours = error.is_ours if isinstance(error, WorkerError) else isinstance(error, SitemapError)
     # A full disk, or one that is not writable, is no mistake in code.
     is_known = is_ours or (isinstance(error, OSError) and error.errno in _DISK)
-    logger.error(f"{text}: %s", *args, error, exc_info=None if is_known else error)
+    logger.error(f"{text}: %s", *args, error, exc_info=None if is_known else error, extra={IN_RESULT: True})
 
 
 def _describe(error: Exception) -> str:

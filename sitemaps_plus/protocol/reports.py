@@ -27,6 +27,9 @@ PROBLEMS_PER_SECTION = 5
 PROBLEMS_SHOWN = 20
 """Problems on the status page of a section."""
 
+IN_RESULT = "is_in_result"
+"""Attribute of log records that the result of a build repeats."""
+
 _LONGEST_KEY = 200
 _LONGEST_REASON = 500
 
@@ -125,7 +128,7 @@ class Report:
         if (problem.hook, problem.code) not in self._logged:
             self._logged.add((problem.hook, problem.code))
             text = template.format(problem)
-            logger.warning("Sitemap section %s: %s: %s", self.label, text, problem.reason)
+            logger.warning("Sitemap section %s: %s: %s", self.label, text, problem.reason, extra={IN_RESULT: True})
 
     def _fail(self, problem: Problem, template: str) -> None:
         if self.strict:

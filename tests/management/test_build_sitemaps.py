@@ -1,7 +1,10 @@
 import io
 import json
+import logging
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -14,7 +17,7 @@ from django.test import Client
 from django.utils import timezone
 
 from factories import DAY
-from samples import Products, make_products, replace_section
+from samples import Products, make_products, render_page, replace_section, section_of
 from sitemaps_plus import Sitemap, register
 from sitemaps_plus.build.lease import hold
 from sitemaps_plus.build.results import BuildResult
@@ -157,6 +160,91 @@ def test_rows_left_out_are_reported_with_their_reason() -> None:
     assert "2 URLs on 1 page, 1 rendered, 1 row left out, 2 parts dropped" in stdout
     assert f"    row {rows[1].pk}, location: The URL is None" in stdout
     assert failure is None
+
+
+@contextmanager
+def log_on_console() -> Iterator[None]:
+    """Log to standard error, as most projects do."""
+    logger, handler = logging.getLogger("sitemaps_plus"), logging.StreamHandler()
+    logger.addHandler(handler)
+    yield
+    logger.removeHandler(handler)
+
+
+@pytest.mark.parametrize(
+    ("options", "in_output", "in_log"), [({}, 1, 0), ({"json": True}, 1, 0), ({"verbosity": 0}, 0, 1)], ids=str
+)
+def test_a_bad_row_is_shown_once(
+    options: dict[str, Any], in_output: int, in_log: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    register("products", OneInvalidRow)
+    make_products(3)
+
+    with log_on_console():
+        stdout, stderr, failure = run(**options)
+
+    assert (stdout + stderr).count("The URL is None") == in_output
+    assert capsys.readouterr().err.count("The URL is None") == in_log
+    assert failure is None
+
+
+@pytest.mark.parametrize("options", [{}, {"json": True}, {"verbosity": 0}], ids=str)
+def test_the_reason_of_a_failure_is_on_the_console_once(
+    options: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    register("products", OneInvalidRow)
+    make_products(3)
+
+    with log_on_console():
+        stdout, stderr, failure = run("--strict", **options)
+
+    assert str(failure).count("'yesterday' is not a W3C date") == 1
+    assert capsys.readouterr().err == ""
+    assert "json" in options or "W3C date" not in stdout + stderr
+
+
+def test_an_unexpected_error_is_logged_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    register("broken", Broken)
+
+    with log_on_console():
+        run()
+
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_other_logs_get_what_the_console_does_not(caplog: pytest.LogCaptureFixture) -> None:
+    register("products", OneInvalidRow)
+    make_products(3)
+
+    run()
+    run("--full", "--strict")
+
+    assert caplog.text.count("The URL is None") == 1
+    assert caplog.text.count("Sitemap section products of example.com could not be built: Sitemap section") == 1
+
+
+def test_after_a_build_the_console_gets_everything_again(capsys: pytest.CaptureFixture[str]) -> None:
+    register("products", OneInvalidRow)
+    make_products(3)
+
+    with log_on_console():
+        run()
+        render_page(section_of(OneInvalidRow), 1)
+
+    assert capsys.readouterr().err.count("The URL is None") == 1
+
+
+def test_without_any_configuration_of_logging_a_bad_row_is_shown_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Then Python writes warnings to standard error.
+    monkeypatch.setattr(logging.getLogger("sitemaps_plus"), "propagate", False)
+    register("products", OneInvalidRow)
+    make_products(3)
+
+    run()
+
+    assert "The URL is None" not in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ from django.db import connections
 from django.urls import get_script_prefix, set_script_prefix
 from django.utils.module_loading import import_string
 
+from sitemaps_plus.build.console import hidden_level, without_repeats
+
 # No import of models: a process reads this module before Django is set up in it.
 
 _PATIENCE = 5
@@ -156,13 +158,21 @@ class Setup:
     own: Any
     """The setting ``SITEMAPS_PLUS``."""
     prefix: str
+    hidden_level: int | None
+    """See `sitemaps_plus.build.console`."""
 
     @classmethod
     def of_this_process(cls) -> Setup:
         """Return the setup of this process."""
         names = {alias: database["NAME"] for alias, database in connections.databases.items()}
         own = getattr(settings, "SITEMAPS_PLUS", {})
-        return cls(module=_settings_module(), names=names, own=own, prefix=get_script_prefix())
+        return cls(
+            module=_settings_module(),
+            names=names,
+            own=own,
+            prefix=get_script_prefix(),
+            hidden_level=hidden_level(),
+        )
 
     def apply(self) -> None:
         """Set this process up like its parent."""
@@ -206,8 +216,9 @@ def _work(pipe: pipes.Connection[Any, Any], setup: Setup, answer: str) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     setup.apply()
     function: Callable[[Any], Any] = import_string(answer)()
-    while (task := _next(pipe)) is not None:
-        pipe.send(function(task))
+    with without_repeats(setup.hidden_level):
+        while (task := _next(pipe)) is not None:
+            pipe.send(function(task))
 
 
 def _next(pipe: pipes.Connection[Any, Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import logging
 import signal
 import sys
 import threading
@@ -15,6 +16,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from sitemaps_plus.build.console import without_repeats
 from sitemaps_plus.build.due import examine
 from sitemaps_plus.build.results import LOCKED, BuildResult
 from sitemaps_plus.build.run import build
@@ -68,7 +70,9 @@ class Command(BaseCommand):
         if options["warm_cache"]:
             _check_cache()
         bar = reports.ProgressBar(self.stderr) if self._shows_bar(options) else None
-        with _catch_signals() as caught:
+        # At verbosity 0 the errors are printed, and the rows are not.
+        is_silent = not options["json"] and options["verbosity"] == 0
+        with _catch_signals() as caught, without_repeats(logging.ERROR if is_silent else logging.WARNING):
             _check_tables()
             is_first = not has_own_storage() and get_store().is_empty()
             result = self._run(options, bar, caught)

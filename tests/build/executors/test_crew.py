@@ -131,7 +131,7 @@ def test_two_processes_publish_the_bytes_of_one_for_every_kind_of_section(run: A
     Product.objects.filter(slug="product-7").update(priority=7)
     Article.objects.bulk_create(Article(title=f"News {n}", published_at=DAY) for n in range(3))
 
-    one, _, files_of_one = run(*KINDS, "--workers", "1", files="one")
+    one, stderr_of_one, files_of_one = run(*KINDS, "--workers", "1", files="one")
     before, alone = stored(), pids(tmp_path)
     SitemapPage.objects.all().delete()
     two, stderr, files_of_two = run(*KINDS, "--workers", "2", files="two")
@@ -147,6 +147,9 @@ def test_two_processes_publish_the_bytes_of_one_for_every_kind_of_section(run: A
     assert files_of_one == files_of_two
     assert stored() == before
     assert rows_of(files_of_two, "rows") == [f"/product-{n}/" for n in range(1, 26)]
+    # The report has them, and nothing has them twice.
+    assert "was left out" not in stderr_of_one
+    assert "was left out" not in stderr
 
 
 @pytest.mark.parametrize("workers", ["1", "2", "3"])

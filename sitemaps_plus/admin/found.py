@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sitemaps_plus.admin.links import MakeUrl, ObjectUrl
+from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.watch.entries import Item
 from sitemaps_plus.watch.section_search import Match
@@ -33,7 +34,7 @@ def shown_matches(matches: Iterable[Match], make_url: MakeUrl, object_url: Objec
     return [
         ShownMatch(
             match,
-            make_url("section", match.site.id, match.label),
+            make_url("section", match.site.id, match.label) if match.label in registry else "",
             make_url("page", match.site.id, match.label, match.number) if match.number else "",
             "" if match.key is None else object_url(get_section(match.label, match.site), str(match.key)),
         )

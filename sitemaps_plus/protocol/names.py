@@ -32,6 +32,18 @@ SECTION_URL = rf"^sitemap-(?P<label>{_LABEL})\.(?P<extension>xml|xml\.gz)$"
 """Regular expression for the URL of the index of a section; it also matches URLs of pages."""
 
 
+_page_url, _section_url = re.compile(PAGE_URL), re.compile(SECTION_URL)
+
+
+class DocumentName(NamedTuple):
+    """The parts of the name of an index or a page, in the storage or at the end of a URL."""
+
+    label: str = ""
+    """Empty for the index of the site."""
+    number: int | None = None
+    """None for an index."""
+
+
 class PageFile(NamedTuple):
     """The parts of the name of a page's file."""
 
@@ -79,6 +91,17 @@ def parse_page_file(name: str) -> PageFile | None:
     """Return the parts of the file name of a page, or None for any other name."""
     match = _page_file.fullmatch(name)
     return PageFile(match["label"], int(match["number"]), match["format"]) if match else None
+
+
+def parse_document_name(name: str) -> DocumentName | None:
+    """Return which index or page has a name such as ``sitemap-products-1.txt``, or None for any other name."""
+    if name in (INDEX_ALIAS, *(index_file(format=format) for format in INDEX_FORMATS)):
+        return DocumentName()
+    if page := _page_url.fullmatch(name) or _page_file.fullmatch(name):
+        number = page["number"]
+        return DocumentName(page["label"], int(number)) if not number.startswith("0") else None
+    section = _section_url.fullmatch(name)
+    return DocumentName(section["label"]) if section else None
 
 
 def site_directory(domain: str) -> str:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 
 from django.utils.text import format_lazy
@@ -23,6 +24,8 @@ logger = logging.getLogger("sitemaps_plus")
 class Hits:
     """The built pages of a section that contain a URL."""
 
+    url: str
+    """The first of the URLs that a page contains."""
     numbers: dict[int, bool]
     """By number, whether the page lists the URL; if not, the page links to it as another language."""
     text: Any
@@ -44,28 +47,37 @@ class FileSearch:
         """The numbers of the built pages."""
         return self._files.numbers(self.label)
 
-    def find(self, url: str) -> Hits:
-        """Return the built pages that contain a URL."""
+    def find(self, *urls: str) -> Hits:
+        """Return the built pages that contain a URL, or else those with the next one."""
         numbers = self.numbers
         if not numbers:
-            return Hits({}, _("Nothing is built, so there is no file to search."), is_complete=False)
-        forms = sorted({url, canonical(url)})
-        texts = [*map(as_loc, forms), *map(_as_link, forms)]
-        found, unread = dict[int, bool](), list[int]()
+            return Hits(urls[0], {}, _("Nothing is built, so there is no file to search."), is_complete=False)
+        forms = [sorted({url, canonical(url)}) for url in urls]
+        texts = [[*map(as_loc, some), *map(_as_link, some)] for some in forms]
+        founds, unread = [dict[int, bool]() for _ in urls], list[int]()
+
+        def hits(text: Any, *, is_complete: bool) -> Hits:
+            at = next((at for at, found in enumerate(founds) if found), 0)
+            return Hits(urls[at], founds[at], text, is_complete)
+
         for count, number in enumerate(numbers):
             if time.monotonic() > self._deadline:
                 text = _("The search ran out of time after {count} of {all} built pages.")
-                return Hits(found, format_lazy(text, count=count, all=len(numbers)), is_complete=False)
-            flags = self.contains(number, *texts)
+                return hits(format_lazy(text, count=count, all=len(numbers)), is_complete=False)
+            flags = self.contains(number, *chain.from_iterable(texts))
             if flags is None:
                 unread.append(number)
-            elif any(flags):
-                found[number] = any(flags[: len(forms)])
+                continue
+            flag = iter(flags)
+            for found, some in zip(founds, forms, strict=True):
+                listed, linked = list(islice(flag, len(some))), list(islice(flag, len(some)))
+                if any(listed) or any(linked):
+                    found[number] = any(listed)
         if unread:
             text = _("The built files of these pages cannot be read: {pages}. Build the section again.")
-            return Hits(found, format_lazy(text, pages=", ".join(map(str, unread[:10]))), is_complete=False)
+            return hits(format_lazy(text, pages=", ".join(map(str, unread[:10]))), is_complete=False)
         text = _("All built pages were searched: {count}.")
-        return Hits(found, format_lazy(text, count=len(numbers)), is_complete=True)
+        return hits(format_lazy(text, count=len(numbers)), is_complete=True)
 
     def contains(self, number: int, *texts: str) -> list[bool] | None:
         """Return for each text whether the built file of a page contains it; None if the file cannot be read."""

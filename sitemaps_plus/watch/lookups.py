@@ -34,6 +34,8 @@ class Lookup:
     """Whether each row that fits has the URL, at least in one language."""
     views: frozenset[str] = frozenset()
     """Names of the URL patterns that match the URL; set if they decide whether the URL belongs to the section."""
+    key: Q | None = None
+    """The part of the condition that identifies one row by itself; None if that is all of it, or nothing."""
 
     def rows(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         """Return those of the rows that fit."""
@@ -48,7 +50,8 @@ class NotSearchable(SitemapError, LookupError):
 def lookup_of(section: Section, url: str) -> Lookup | None:
     """Return the condition for a canonical URL, or None if no row of the section can have it.
 
-    Raises NotSearchable if that would need the URL of every row.
+    The row may have the URL without its query string, too. Raises NotSearchable if that would need the URL of every
+    row.
     """
     location = section.hooks.location
     if section.model is None or section.makes_its_urls:
@@ -61,6 +64,11 @@ def lookup_of(section: Section, url: str) -> Lookup | None:
     if location.kind == "expression":
         return None if "\0" in unquote(url) else _by_text(section, url, location.value)
     raise NotSearchable
+
+
+def languages_of_url(section: Section, url: str) -> set[str]:
+    """Return the languages of a section in which a view answers a URL."""
+    return {language for language, _ in _matches(section, url)}
 
 
 def views_of(section: Section, url: str) -> frozenset[str]:
@@ -79,11 +87,13 @@ def _join(found: Iterator[Lookup]) -> Lookup | None:
         lookups.setdefault(repr((one.condition, one.columns)), one)
     if not lookups:
         return None
-    condition, columns = Q(), dict[str, Any]()
+    condition, key, columns = Q(), Q(), dict[str, Any]()
     for one in lookups.values():
         condition |= one.condition
+        key |= one.key or Q()
         columns |= one.columns
     return Lookup(
+        key=key or None,
         condition=condition,
         columns=columns,
         is_exact=all(one.is_exact for one in lookups.values()),
@@ -120,7 +130,7 @@ def _by_pattern(section: Section, url: str, location: UrlFor) -> Iterator[Lookup
         with translation.override(language):
             try:
                 path = reverse(location.viewname, kwargs={**given, **constants})
-                is_same = canonical(normalize(path, origin=section.origin)) == url
+                is_same = canonical(normalize(path, origin=section.origin)) == url.partition("?")[0]
             except (NoReverseMatch, SitemapError):
                 continue
             if is_same and _has_columns(location, columns):
@@ -134,19 +144,33 @@ def _has_columns(location: UrlFor, names: Iterable[str]) -> bool:
 
 
 def _with_values(section: Section, language: str, given: Mapping[str, tuple[Any, Any]]) -> Lookup:
-    condition, columns = Q(), dict[str, Any]()
+    condition, key, columns = Q(), Q(), dict[str, Any]()
     for at, (declared, value) in enumerate(given[name] for name in sorted(given)):
         if isinstance(declared, Related):
             condition &= _by_relation(section, declared, value)
             continue
         expression: Any = _expression(declared)
         if isinstance(expression, F):
-            condition &= Q(**{expression.name: value})  # type: ignore[attr-defined]
+            found = Q(**{expression.name: value})  # type: ignore[attr-defined]
+            condition &= found
+            if _is_unique(section, expression.name):  # type: ignore[attr-defined]
+                key &= found
             continue
         alias = f"_sitemap_find_{at}_{language.replace('-', '_')}"
         columns[alias] = expression
         condition &= Q(**{alias: value})
-    return Lookup(condition=condition, columns=columns, is_exact=True)
+    return Lookup(condition=condition, columns=columns, is_exact=True, key=key if key != condition else None)
+
+
+def _is_unique(section: Section, name: str) -> bool:
+    """Return whether a field identifies one row."""
+    if name == "pk" or section.key.names == (name,):
+        return True
+    try:
+        return bool(section.model._meta.get_field(name).unique)
+    except (FieldDoesNotExist, AttributeError):
+        # An annotation, a path to a related row, or a relation.
+        return False
 
 
 def _expression(declared: Any) -> Any:
@@ -175,12 +199,16 @@ def _by_fields(section: Section, url: str) -> Iterator[Lookup]:
     """
     is_searchable = False
     for _, match in _matches(section, url):
-        given = {_field(section.model, name): value for name, value in (match.captured_kwargs or {}).items()}
-        given.pop(None, None)
+        captured = match.captured_kwargs or {}
+        given = {str(field): value for name, value in captured.items() if (field := _field(section.model, name))}
         if given:
             is_searchable = True
-            condition = Q(**{str(name): value for name, value in given.items()})
-            yield Lookup(condition=condition, views=frozenset([match.view_name]))
+            key = {field: value for field, value in given.items() if _is_unique(section, field)}
+            yield Lookup(
+                condition=Q(**given),
+                views=frozenset([match.view_name]),
+                key=Q(**key) if key and len(key) < len(captured) else None,
+            )
     if not is_searchable:
         raise NotSearchable
 
@@ -199,8 +227,9 @@ def _field(model: Any, parameter: str) -> str | None:
 
 def _by_text(section: Section, url: str, expression: Any) -> Lookup:
     """Return the condition that an expression of the database gives the URL, in any of its spellings."""
-    path = _path(section, url)
-    texts = {form for text in (url, path) if text for form in (text, unquote(text))}
+    bare = url.partition("?")[0]
+    paths = [_path(section, text) for text in (url, bare)]
+    texts = {form for text in (url, bare, *paths) if text for form in (text, unquote(text))}
     # Spaces around a location are removed when it is written.
     forms = {f"{before}{text}{after}" for text in texts for before in ("", " ") for after in ("", " ", "\n")}
     alias = "_sitemap_find"

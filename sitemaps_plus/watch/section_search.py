@@ -28,7 +28,7 @@ from sitemaps_plus.protocol.dates import parse_w3c
 from sitemaps_plus.stores.published import PublishedFiles
 from sitemaps_plus.watch.entries import Item, read_entries, read_row
 from sitemaps_plus.watch.file_search import FileSearch, as_loc
-from sitemaps_plus.watch.lookups import Lookup, NotSearchable, lookup_of, views_of
+from sitemaps_plus.watch.lookups import Lookup, NotSearchable, languages_of_url, lookup_of, views_of
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -43,12 +43,15 @@ class Verdict(models.TextChoices):
 
     LISTED = "listed", _("listed")
     LINKED = "linked", _("only linked as another language")
+    OTHER_URL = "other_url", _("listed with another URL")
     LEFT_OUT = "left_out", _("left out")
     FILTERED = "filtered", _("excluded")
     NO_ROW = "no_row", _("no row")
     NOT_BUILT = "not_built", _("not built yet")
     GONE = "gone", _("only in the built file")
     UNKNOWN = "unknown", _("unknown")
+    SITEMAP = "sitemap", _("a sitemap")
+    NO_SITEMAP = "no_sitemap", _("no sitemap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,8 @@ class Match:
     """Current lastmod of the row."""
     built_at: datetime | None = None
     """When a build last rendered the page."""
+    has_other_query: bool = False
+    """Whether the sitemap has the URL without the query string."""
     is_current: bool | None = None
     """Whether the built file has the current entry; None if there is no file, or nothing to compare."""
 
@@ -91,6 +96,8 @@ class SectionSearch:
     def __init__(self, section: Section, url: str, files: PublishedFiles, deadline: float) -> None:
         self.section = section
         self.url = url
+        self.urls = tuple(dict.fromkeys([url, url.partition("?")[0]]))
+        """The URL, and if it has a query string, the URL without that."""
         self.files = files
         self.deadline = deadline
         self.file_search = FileSearch(files, section.label, deadline)
@@ -106,10 +113,11 @@ class SectionSearch:
             return [], self._searched(_("The URL does not fit the URL pattern of the section."))
         # A savepoint: an error of the database must not break the transaction of a request.
         with transaction.atomic():
-            self.plan = _plan(self.section)
+            self.plan = plan_of(self.section)
             matches = list(self._search_rows(lookup))
             if matches:
-                return matches, self._searched(_("The database was searched for the row."))
+                exact = [match for match in matches if not match.has_other_query]
+                return exact or matches, self._searched(_("The database was searched for the row."))
             return self._search_without_row(lookup)
 
     def _searched(self, text: Any, *, is_complete: bool = True) -> Searched:
@@ -124,14 +132,17 @@ class SectionSearch:
 
     def _search_rows(self, lookup: Lookup) -> Iterator[Match]:
         for key, pk in self._rows(lookup, self.section.queryset()):
-            if self.section.paged_by == "position":
-                page, items = self._find_by_position(pk)
-            else:
-                page = self.plan.page_of(key)
-                items = read_row(self.section, page, key) if page else []
+            page, items = self._find_row(key, pk)
             match = self._match_row(lookup, page, items, as_shown(key), pk)
             if match:
                 yield match
+
+    def _find_row(self, key: KeyValue, pk: Any, *, with_any_url: bool = False) -> tuple[Page | None, list[Item]]:
+        """Return the page of a row, with the row's entries."""
+        if self.section.paged_by == "position":
+            return self._find_by_position(pk, with_any_url=with_any_url)
+        page = self.plan.page_of(key)
+        return page, read_row(self.section, page, key) if page else []
 
     def _rows(self, lookup: Lookup, rows: Any) -> list[tuple[KeyValue, Any]]:
         """Return the key and the primary key of the rows that fit."""
@@ -145,7 +156,7 @@ class SectionSearch:
         # A join to several rows gives the same row more than once.
         return list({as_shown(key): (key, pk) for key, pk in found}.values())
 
-    def _find_by_position(self, pk: Any) -> tuple[Page | None, list[Item]]:
+    def _find_by_position(self, pk: Any, *, with_any_url: bool) -> tuple[Page | None, list[Item]]:
         """Return the page by position that lists a row, with the row's entries, if there is time to find it."""
         for page in self.plan.listed:
             after: str | None = None
@@ -153,7 +164,7 @@ class SectionSearch:
                 entries = read_entries(self.section, page, after=after, count=_READ_AT_ONCE)
                 items = [item for item in entries.items if item.pk == pk]
                 # The languages of a row may be in two parts of the list.
-                if any(self._is_same(item) for item in items) or (items and items[0].loc is None):
+                if items and (with_any_url or items[0].loc is None or any(map(self._is_same, items))):
                     return page, items
                 after = entries.next
                 if after is None:
@@ -161,15 +172,29 @@ class SectionSearch:
         return None, []
 
     def _is_same(self, item: Item) -> bool:
-        return item.loc is not None and canonical(item.loc) == canonical(self.url)
+        return item.loc is not None and canonical(item.loc) in map(canonical, self.urls)
+
+    def _without_query(self, url: str, reason: Any) -> Any:
+        """Return the reason, after a sentence about the query string if the URL that was found is without it."""
+        if canonical(url) == canonical(self.url):
+            return reason
+        return format_lazy(_("The query string was ignored, as the URL is {url}. {reason}"), url=url, reason=reason)
 
     def _match_row(self, lookup: Lookup, page: Page | None, items: list[Item], key: object, pk: Any) -> Match | None:
         """Return the match of a row that fits the lookup, or None if its URL is another one."""
         item = next(filter(self._is_same, items), None)
-        if item and page:
+        if item and item.loc and page:
             verdict, reason, is_current = self._compare(page, item)
-            changed_at = parse_w3c(item.lastmod) if item.lastmod else None
-            return self._match(verdict, reason, page, key=key, pk=pk, changed_at=changed_at, is_current=is_current)
+            return self._match(
+                verdict,
+                self._without_query(item.loc, reason),
+                page,
+                key=key,
+                pk=pk,
+                changed_at=parse_w3c(item.lastmod) if item.lastmod else None,
+                has_other_query=canonical(item.loc) != canonical(self.url),
+                is_current=is_current,
+            )
         if not (lookup.is_exact or (items and items[0].loc is None and self._is_own(lookup))):
             return None
         if not items or page is None:
@@ -178,10 +203,16 @@ class SectionSearch:
         if items[0].loc is None:
             reasons = " ".join(dict.fromkeys(problem.reason for problem in items[0].problems))
             reason = format_lazy(_("The row is left out: {reasons}"), reasons=reasons)
-        else:
-            locs = ", ".join(str(one.loc) for one in items[:5])
-            reason = format_lazy(_("The row is listed with another URL: {locs}"), locs=locs)
-        return self._match(Verdict.LEFT_OUT, reason, page, key=key, pk=pk)
+            return self._match(Verdict.LEFT_OUT, reason, page, key=key, pk=pk)
+        locs = ", ".join(self._locs_like_this(items)[:5])
+        reason = format_lazy(_("Row {key} is listed as {locs}."), key=key, locs=locs)
+        return self._match(Verdict.OTHER_URL, reason, page, key=key, pk=pk)
+
+    def _locs_like_this(self, items: list[Item]) -> list[str]:
+        """Return the URLs of a row in the languages of the searched URL, or all if it has none in these."""
+        locs = [item.loc for item in items if item.loc]
+        languages = languages_of_url(self.section, canonical(self.url))
+        return [loc for loc in locs if languages & languages_of_url(self.section, canonical(loc))] or locs
 
     def _compare(self, page: Page, item: Item) -> tuple[Verdict, Any, bool | None]:
         """Compare an entry with the built file; return the verdict, its reason, and whether the file is current."""
@@ -210,8 +241,8 @@ class SectionSearch:
     # No row of the section
 
     def _search_without_row(self, lookup: Lookup) -> tuple[list[Match], Searched]:
-        missing = self._explain_missing_row(lookup)
-        hits = self.file_search.find(self.url)
+        missing = self._find_other_url(lookup) or self._explain_missing_row(lookup)
+        hits = self.file_search.find(*self.urls)
         # If nothing is built, no file can contain the URL.
         is_complete = hits.is_complete or not self.file_search.numbers
         searched = self._searched(
@@ -222,7 +253,7 @@ class SectionSearch:
         missing = missing or self._match(Verdict.GONE, _("No row of the section has this URL."))
         reason = format_lazy(
             _("{reason} The built file still lists it. Run manage.py build_sitemaps {label}."),
-            reason=missing.reason,
+            reason=self._without_query(hits.url, missing.reason),
             label=self.section.label,
         )
         built_at = {page.number: page.record.built_at for page in self.plan.pages}
@@ -231,6 +262,18 @@ class SectionSearch:
             for number in hits.numbers
         ]
         return matches, searched
+
+    def _find_other_url(self, lookup: Lookup) -> Match | None:
+        """Return the match of the row that the key in the URL names, if its URL has another slug."""
+        if lookup.key is None:
+            return None
+        by_key = replace(lookup, condition=lookup.key)
+        for key, pk in self._rows(by_key, self.section.queryset())[:1]:
+            page, items = self._find_row(key, pk, with_any_url=True)
+            views = [views_of(self.section, canonical(item.loc)) for item in items if item.loc]
+            if not lookup.views or any(lookup.views & some for some in views):
+                return self._match_row(replace(lookup, is_exact=True), page, items, as_shown(key), pk)
+        return None
 
     def _explain_missing_row(self, lookup: Lookup) -> Match | None:
         """Return why the section has no such row, or None if the URL may have nothing to do with the section."""
@@ -259,7 +302,7 @@ class SectionSearch:
 
     def _has_url(self, item: Any) -> bool:
         url = normalize(item.get_absolute_url(), origin=self.section.origin)
-        return canonical(url) == canonical(self.url)
+        return canonical(url) in map(canonical, self.urls)
 
     def _is_own(self, lookup: Lookup) -> bool:
         """Return whether the URL belongs to the same views as the section's first row."""
@@ -272,7 +315,7 @@ class SectionSearch:
     # Built files only
 
     def _search_files(self) -> tuple[list[Match], Searched]:
-        hits = self.file_search.find(self.url)
+        hits = self.file_search.find(*self.urls)
         listed = _("The built file lists it. Only another build shows whether it is still listed.")
         linked = _("The built file contains it only as an hreflang link to another language.")
         records = active(self.section).filter(number__in=hits.numbers) if hits.numbers else ()
@@ -280,7 +323,7 @@ class SectionSearch:
         matches = [
             self._match(
                 Verdict.LISTED if is_listed else Verdict.LINKED,
-                listed if is_listed else linked,
+                self._without_query(hits.url, listed if is_listed else linked),
                 number=number,
                 built_at=known[number].built_at if number in known else None,
                 is_current=self._is_current(known.get(number)),
@@ -300,7 +343,7 @@ class SectionSearch:
         return CurrencyCheck(self.section, fingerprint_of(self.section))
 
 
-def _plan(section: Section) -> Plan:
+def plan_of(section: Section) -> Plan:
     """Return the stored plan, or a new one; refreshing a plan would query the rows of every page."""
     records = list(active(section))
     if records and all(record.layout == section.layout for record in records):

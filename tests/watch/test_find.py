@@ -23,6 +23,9 @@ from sitemaps_plus.watch.section_search import Verdict
 from testapp.models import Product
 from url_search import HOST, AbsoluteProducts, MethodProducts, UrlProducts, found
 
+AS_TEXT = Concat(Value("/en/text/"), F("slug"), Value("/"), output_field=CharField())
+"""The path that the pattern ``text`` gives."""
+
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("project")]
 
 
@@ -49,14 +52,76 @@ def test_a_url_of_another_host_is_refused(url):
     assert not finding.is_complete
 
 
-def test_a_url_with_another_scheme_is_refused():
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com/en/products/product-1/",
+        "http://example.com:80/en/products/product-1/",
+        "https://www.example.com/en/products/product-1/",
+        "http://www.example.com/en/products/product-1/?utm_source=x#top",
+        "HTTP://WWW.EXAMPLE.COM/en/products/product-1/",
+    ],
+)
+def test_a_url_of_the_site_with_www_or_another_scheme_is_searched_with_a_note(url):
     register("products", UrlProducts)
     make_products(1)
 
-    finding = find_url("http://example.com/en/products/product-1/")
+    finding = find_url(url)
 
-    assert finding.site is None
-    assert "E-URL-SCHEME" in str(finding.reason)
+    assert [match.verdict for match in finding.matches] == [Verdict.LISTED]
+    assert finding.site.id == 1
+    assert finding.url.startswith(f"{HOST}/en/products/product-1/")
+    assert f"only list URLs that begin with {HOST}. This one was searched: {finding.url}" in str(finding.notes[0])
+    assert finding.reason == ""
+
+
+def test_a_site_with_www_is_found_without_it(settings):
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://www.example.com"}
+    register("products", UrlProducts)
+    make_products(1)
+
+    assert found("https://example.com/en/products/product-1/").verdict == Verdict.LISTED
+
+
+def test_a_url_that_a_site_lists_as_given_is_not_searched_on_the_site_with_www(settings):
+    settings.SITEMAPS_PLUS = {"ORIGIN": {1: HOST, 2: "https://www.example.com"}}
+    register("products", UrlProducts)
+    make_products(1)
+
+    finding = find_url("https://www.example.com/en/products/product-1/")
+
+    assert [match.site.id for match in finding.matches] == [2]
+    assert list(finding.notes) == []
+
+
+def test_a_fragment_is_ignored_with_a_note():
+    register("products", UrlProducts)
+    make_products(1)
+
+    finding = find_url("/en/products/product-1/#reviews")
+
+    assert [match.verdict for match in finding.matches] == [Verdict.LISTED]
+    assert [str(note) for note in finding.notes] == [
+        "The part from # on was ignored: it is not part of an address in a sitemap."
+    ]
+
+
+def test_a_plain_url_has_no_note():
+    register("products", UrlProducts)
+    make_products(1)
+
+    assert list(find_url("/en/products/product-1/").notes) == []
+
+
+@pytest.mark.parametrize(
+    "url", ["/en/text/größe ß/", "/en/text/gr%C3%B6%C3%9Fe%20%c3%9f/", f"{HOST}/en/text/größe%20ß/"]
+)
+@pytest.mark.parametrize("location", [UrlFor("text", text=F("slug")), AS_TEXT], ids=["UrlFor", "expression"])
+def test_encoded_and_decoded_urls_are_found(url, location):
+    register("texts", type("Texts", (UrlProducts,), {"location": location}))
+    make_products(1, slug="größe ß")
+
+    assert found(url).verdict == Verdict.LISTED
 
 
 def test_each_site_is_searched_for_its_own_urls(settings):

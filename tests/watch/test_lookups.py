@@ -88,7 +88,7 @@ def test_tables_of_translations_are_searched():
 
     assert found("/de/text/haus/").pk == product.pk
     wrong = found("/en/text/haus/")
-    assert wrong.verdict == Verdict.LEFT_OUT
+    assert wrong.verdict == Verdict.OTHER_URL
     assert "/en/text/house/" in str(wrong.reason)
 
 

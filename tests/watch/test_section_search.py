@@ -3,13 +3,18 @@
 from datetime import datetime, timedelta
 
 import pytest
+from django.conf.urls.i18n import i18n_patterns
+from django.contrib import sitemaps as contrib
 from django.db import connection
-from django.db.models import F
+from django.db.models import CharField, F, Value
+from django.db.models.functions import Concat
+from django.http import HttpResponse
 from django.test.utils import CaptureQueriesContext
+from django.urls import include, path
 from django.utils import timezone
 
 from factories import ArticleFactory
-from samples import DAY, make_products, unregister_all
+from samples import DAY, Products, make_products, unregister_all
 from sitemaps_plus import (
     NewsSitemap,
     UrlFor,
@@ -27,6 +32,14 @@ from testapp.models import Article, Product
 from url_search import HOST, AbsoluteProducts, AllLanguages, UrlProducts, found, of, use_unprefixed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("project")]
+
+
+def view(request, **kwargs):
+    return HttpResponse("ok")
+
+
+def first_page(label):
+    return refresh(get_section(label, get_site())).pages[0]
 
 
 @pytest.mark.parametrize("number", [1, 10, 11, 20, 25])
@@ -225,7 +238,7 @@ def test_a_row_whose_languages_raise_is_left_out():
     assert "division by zero" in str(match.reason)
     assert found("/en/products/product-1/").verdict == Verdict.LISTED
     other = found("/de/products/product-1/")
-    assert other.verdict == Verdict.LEFT_OUT
+    assert other.verdict == Verdict.OTHER_URL
     assert f"{HOST}/en/products/product-1/" in str(other.reason)
 
 
@@ -256,3 +269,171 @@ def test_a_plan_of_another_layout_is_made_again():
     match = found("/en/products/product-25/")
 
     assert (match.verdict, match.number) == (Verdict.LISTED, 8)
+
+
+# Query strings
+
+
+@pytest.mark.parametrize("base", [UrlProducts, Products, AbsoluteProducts], ids=["UrlFor", "expression", "object"])
+@pytest.mark.parametrize("is_built", [False, True])
+def test_a_query_string_that_the_sitemap_does_not_have_is_ignored(base, is_built, settings):
+    use_unprefixed(settings)
+    register("products", base)
+    make_products(3)
+    if is_built:
+        build()
+    listed = read_entries(get_section("products", get_site()), first_page("products")).items[1].loc
+
+    match = found(f"{listed}?utm_source=x&utm_medium=y")
+
+    assert (match.verdict, match.pk, match.has_other_query) == (Verdict.LISTED, of("product-2").pk, True)
+    assert str(match.reason).startswith(f"The query string was ignored, as the URL is {listed}. It is listed")
+    assert "query string" not in str(found(listed).reason)
+
+
+def test_a_query_string_that_the_sitemap_has_is_kept():
+    class WithQuery(UrlProducts):
+        location = Concat(Value("/list/"), F("name"), output_field=CharField())
+
+    register("products", WithQuery)
+    plain, second = make_products(2)
+    Product.objects.filter(pk=plain.pk).update(name="")
+    Product.objects.filter(pk=second.pk).update(name="?page=2")
+
+    assert [match.pk for match in find_url("/list/?page=2").matches] == [second.pk]
+    assert [match.pk for match in find_url("/list/").matches] == [plain.pk]
+    match = found("/list/?page=3")
+    assert (match.pk, match.has_other_query) == (plain.pk, True)
+
+
+def test_a_query_string_costs_no_more_queries():
+    for label in ("one", "two"):
+        register(label, AllLanguages)
+    register("texts", Products)
+    make_products(25)
+    for label in registry:
+        refresh(get_section(label, get_site()))
+    build()
+
+    for url in ("/en/products/product-3/", "/product-3/", "/en/products/none/", "/none/"):
+        with CaptureQueriesContext(connection) as plain:
+            find_url(url)
+        with CaptureQueriesContext(connection) as with_query:
+            find_url(f"{url}?utm_source=x")
+
+        assert len(with_query) == len(plain) <= 3 * 10
+
+
+# Old slugs
+
+
+class OfDjango(contrib.Sitemap):
+    """Products of a class that is paged by position."""
+
+    i18n = True
+    languages = ("en",)
+
+    def items(self):
+        return Product.objects.order_by("pk")
+
+
+class ByKeyAndSlug(UrlProducts):
+    location = UrlFor("product", pk=F("pk"), slug=F("slug"))
+
+
+@pytest.fixture
+def _keys_and_slugs(project, settings):
+    class Patterns:
+        urlpatterns = (
+            *i18n_patterns(path("products/<int:pk>-<slug:slug>/", view, name="product")),
+            path("orders/<int:pk>-<slug:slug>/", view, name="order"),
+            path("", include("sitemaps_plus.urls")),
+        )
+
+    settings.ROOT_URLCONF = Patterns
+
+
+@pytest.mark.usefixtures("_keys_and_slugs")
+@pytest.mark.parametrize("is_built", [False, True])
+def test_a_right_key_with_an_old_slug_leads_to_the_present_url(is_built):
+    register("products", ByKeyAndSlug)
+    make_products(12)
+    product = of("product-12")
+    if is_built:
+        build()
+
+    match = found(f"/en/products/{product.pk}-old-slug/")
+
+    assert (match.verdict, match.number, match.pk) == (Verdict.OTHER_URL, 2, product.pk)
+    assert str(match.reason) == f"Row {product.pk} is listed as {HOST}/en/products/{product.pk}-product-12/."
+
+
+@pytest.mark.usefixtures("_keys_and_slugs")
+def test_an_old_slug_in_a_built_file_is_reported_with_the_present_url():
+    register("products", ByKeyAndSlug)
+    make_products(2)
+    product = of("product-2")
+    build()
+    Product.objects.filter(pk=product.pk).update(slug="new")
+
+    match = found(f"/en/products/{product.pk}-product-2/")
+
+    assert (match.verdict, match.pk) == (Verdict.GONE, product.pk)
+    assert f"is listed as {HOST}/en/products/{product.pk}-new/. The built file still lists it." in str(match.reason)
+
+
+@pytest.mark.usefixtures("_keys_and_slugs")
+def test_an_old_slug_leads_to_the_url_in_the_same_language():
+    register("products", type("Both", (ByKeyAndSlug,), {"i18n": True}))
+    (product,) = make_products(1)
+
+    match = found(f"/de/products/{product.pk}-alt/?utm_source=x")
+
+    assert str(match.reason) == f"Row {product.pk} is listed as {HOST}/de/products/{product.pk}-product-1/."
+
+
+@pytest.mark.usefixtures("_keys_and_slugs")
+def test_a_wrong_key_with_any_slug_is_no_row():
+    register("products", ByKeyAndSlug)
+    make_products(1)
+
+    assert found("/en/products/999-product-1/").verdict == Verdict.NO_ROW
+
+
+@pytest.mark.usefixtures("_keys_and_slugs")
+@pytest.mark.parametrize("base", [AbsoluteProducts, OfDjango], ids=["by key", "by position"])
+def test_an_old_slug_is_found_with_get_absolute_url(base, monkeypatch):
+    monkeypatch.setattr(Product, "get_absolute_url", lambda item: f"/en/products/{item.pk}-{item.slug}/")
+    register("products", base)
+    (product,) = make_products(1)
+
+    match = found(f"/en/products/{product.pk}-old/")
+
+    assert (match.verdict, match.pk) == (Verdict.OTHER_URL, product.pk)
+    # The same key under another view is another page.
+    assert find_url(f"/orders/{product.pk}-old/").matches == []
+
+
+@pytest.mark.usefixtures("_keys_and_slugs")
+def test_a_row_that_is_left_out_says_so_for_an_old_slug():
+    register("products", ByKeyAndSlug)
+    (product,) = make_products(1, slug="")
+
+    match = found(f"/en/products/{product.pk}-old/")
+
+    assert (match.verdict, match.pk) == (Verdict.LEFT_OUT, product.pk)
+    assert "slug is ''" in str(match.reason)
+
+
+@pytest.mark.usefixtures("_keys_and_slugs")
+def test_an_old_slug_costs_few_queries():
+    register("products", ByKeyAndSlug)
+    make_products(25)
+    refresh(get_section("products", get_site()))
+    build()
+
+    for url in (f"/en/products/{of('product-12').pk}-old/", "/en/products/999-old/"):
+        with CaptureQueriesContext(connection) as queries:
+            find_url(url)
+
+        assert len(queries) <= 10

@@ -12,6 +12,7 @@ DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "bakery
 STATIC_URL = "static/"
 USE_TZ = True
 
+SITEMAPS_PLUS = {}
 if os.environ["BAKERY_SITE"] == "origin":
     SITEMAPS_PLUS = {"ORIGIN": "https://bakery.example"}
 elif os.environ["BAKERY_SITE"] == "sites":

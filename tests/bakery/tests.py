@@ -1,18 +1,33 @@
 """Tests as Django's documentation shows them; each must pass after any other."""
 
+import gzip
+import os
 from datetime import UTC, datetime
 from unittest import mock
+from urllib.parse import urlsplit
 from urllib.request import urlopen
+from xml.etree import ElementTree
 
+from django.conf import settings
+from django.core.files.storage import storages
+from django.core.management import call_command
 from django.db import connection
 from django.test import LiveServerTestCase, RequestFactory, TestCase, TransactionTestCase, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from bakery.models import Bread, Shop
+from bakery.sitemaps import Breads
+from sitemaps_plus import register, registry
+from sitemaps_plus.errors import StrictError
 from sitemaps_plus.views import page
 
 BREADS, SHOPS = "/sitemap-breads-1.xml", "/sitemap-shops-1.xml"
+
+
+def listed(response):
+    """Return the addresses in a sitemap or an index."""
+    return [loc.text for loc in ElementTree.fromstring(response.content).iterfind("*/{*}loc")]  # noqa: S314 - our own
 
 
 class SitemapTests(TestCase):
@@ -22,6 +37,15 @@ class SitemapTests(TestCase):
         Bread.objects.create(slug="spelt", is_sold=False)
         Shop.objects.create(slug="market")
 
+    def test_breads_are_listed_as_long_as_they_are_sold(self):
+        response = self.client.get("/sitemap-breads-1.xml")
+        self.assertContains(response, "/breads/rye/</loc>", count=1)
+        self.assertNotContains(response, "spelt")
+
+        Bread.objects.update(is_sold=True)
+
+        self.assertContains(self.client.get("/sitemap-breads-1.xml"), "/breads/spelt/")
+
     def test_the_index_lists_both_sections(self):
         response = self.client.get("/sitemap.xml")
 
@@ -30,17 +54,14 @@ class SitemapTests(TestCase):
         self.assertContains(response, BREADS)
         self.assertContains(response, SHOPS)
 
-    def test_only_what_is_sold_is_listed(self):
+    def test_the_page_has_a_name(self):
         response = self.client.get(reverse("sitemaps_plus:page", args=["breads", 1, "xml"]))
 
-        self.assertContains(response, "/breads/rye/</loc>", count=1)
-        self.assertNotContains(response, "spelt")
         self.assertIn(self.rye.updated_at.date().isoformat(), response.content.decode())
 
-    def test_a_bread_that_is_sold_again_is_listed(self):
-        self.assertNotContains(self.client.get(BREADS), "spelt")
-        Bread.objects.update(is_sold=True)
-        self.assertContains(self.client.get(BREADS), "spelt")
+    def test_compressed_documents(self):
+        response = self.client.get("/sitemap-breads-1.xml.gz")
+        self.assertIn(b"/breads/rye/</loc>", gzip.decompress(response.content))
 
     def test_the_text_form(self):
         response = self.client.get("/sitemap-breads-1.txt")
@@ -74,6 +95,11 @@ class SitemapTests(TestCase):
         self.assertContains(self.client.get(BREADS), "https://other.example/breads/rye/")
         with override_settings(SITEMAPS_PLUS={"ORIGIN": "https://third.example"}):
             self.assertContains(self.client.get(BREADS), "https://third.example/breads/rye/")
+
+    def test_the_host_is_that_of_the_origin_or_the_site_or_the_request(self):
+        host = {"origin": "https://bakery.example", "sites": "http://example.com", "none": "http://testserver"}
+
+        self.assertEqual(listed(self.client.get(BREADS)), [f"{host[os.environ['BAKERY_SITE']]}/breads/rye/"])
 
     def test_a_crawler(self):
         headers = {"user-agent": "Googlebot/2.1"}
@@ -124,13 +150,14 @@ class ChangingTests(TestCase):
 
     def test_a_clock_that_stands_still(self):
         with mock.patch("django.utils.timezone.now", return_value=datetime(2031, 1, 1, tzinfo=UTC)):
+            self.assertEqual(self.client.get(BREADS).status_code, 404)
+            self.assertEqual(self.client.get("/sitemap.xml").status_code, 404)
             bread = Bread.objects.create(slug="rye")
             self.assertContains(self.client.get(BREADS), "/breads/rye/")
             bread.slug = "oat"
             bread.save()
             self.assertContains(self.client.get(BREADS), "/breads/oat/")
-            Bread.objects.create(slug="wheat")
-            self.assertContains(self.client.get(BREADS), "/breads/wheat/")
+            self.assertContains(self.client.get("/sitemap.xml"), BREADS)
 
     def test_the_number_of_queries_does_not_depend_on_earlier_requests(self):
         Bread.objects.create(slug="rye")
@@ -139,6 +166,82 @@ class ChangingTests(TestCase):
             self.client.get(BREADS)
         with self.assertNumQueries(len(second)):
             self.client.get(BREADS)
+
+
+class PagesTests(TestCase):
+    def test_rows_beyond_the_limit_are_on_the_next_page(self):
+        Bread.objects.bulk_create(Bread(slug=f"bread-{number}") for number in range(25))
+
+        with mock.patch.object(Breads, "limit", 10):
+            pages = [urlsplit(url).path for url in listed(self.client.get("/sitemap-breads.xml"))]
+            breads = [url for page in pages for url in listed(self.client.get(page))]
+
+        self.assertGreater(len(pages), 1)
+        self.assertEqual(len(breads), 25)
+
+
+class StrictTests(TestCase):
+    @override_settings(SITEMAPS_PLUS={**settings.SITEMAPS_PLUS, "STRICT": True})
+    def test_a_bad_row_is_an_error(self):
+        Bread.objects.create(slug="")
+
+        with self.assertRaisesMessage(StrictError, "slug is ''"):
+            self.client.get("/sitemap-breads-1.xml")
+
+    def test_a_bad_row_is_left_out(self):
+        Bread.objects.create(slug="")
+        Bread.objects.create(slug="rye")
+
+        self.assertEqual(len(listed(self.client.get(BREADS))), 1)
+
+
+class RegisteredTests(TestCase):
+    def test_a_class_of_the_test(self):
+        Bread.objects.create(slug="rye")
+        with registry.isolated():
+            register("loaves", Breads)
+            self.assertContains(self.client.get("/sitemap-loaves-1.xml"), "/breads/rye/")
+        self.assertEqual(self.client.get("/sitemap-loaves-1.xml").status_code, 404)
+
+
+@override_settings(
+    SITEMAPS_PLUS={"ORIGIN": "https://bakery.example"},
+    STORAGES={
+        **settings.STORAGES,
+        "sitemaps": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    },
+)
+class BuildTests(TestCase):
+    def test_every_bread_is_in_a_file(self):
+        Bread.objects.create(slug="rye")
+
+        call_command("build_sitemaps", strict=True, verbosity=0)
+
+        with storages["sitemaps"].open("bakery.example/sitemap-breads-1.xml.gz") as file:
+            self.assertIn(b"/breads/rye/</loc>", gzip.decompress(file.read()))
+
+    def test_a_bread_is_renamed_after_a_build(self):
+        Bread.objects.create(slug="rye")
+        call_command("build_sitemaps", strict=True, verbosity=0)
+        Bread.objects.update(slug="oat")
+
+        self.assertContains(self.client.get(BREADS), "/breads/oat/")
+
+    def test_the_files_of_another_test_are_not_served(self):
+        self.assertEqual(self.client.get(BREADS).status_code, 404)
+        self.assertEqual(self.client.get("/sitemap.xml").status_code, 404)
+
+
+@override_settings(SITEMAPS_PLUS={**settings.SITEMAPS_PLUS, "CHECK_EVERY": 0})
+class UncachedTests(TransactionTestCase):
+    def test_a_bread_is_renamed(self):
+        bread = Bread.objects.create(slug="rye")
+        self.assertContains(self.client.get("/sitemap-breads-1.xml"), "/breads/rye/")
+
+        bread.slug = "wheat"
+        bread.save()
+
+        self.assertContains(self.client.get("/sitemap-breads-1.xml"), "/breads/wheat/")
 
 
 class CommittedTests(TransactionTestCase):

@@ -257,6 +257,21 @@ def test_json_in_the_documentation_parses(code):
     assert json.loads(code)
 
 
+def test_each_example_of_the_page_about_tests_is_run_by_the_tests_of_a_project():
+    """They run in ``tests/serve/test_in_transactions.py``."""
+    run = _code_lines((ROOT / "tests" / "bakery" / "tests.py").read_text())
+    examples = [_code_lines(code) for code in _fences(DOCS / "how-to" / "testing.md", "python")]
+
+    assert len(examples) > 5
+    assert [code for code in examples if code not in run] == []
+
+
+def _code_lines(code: str) -> str:
+    """Return the lines without their indentation, blank lines, comments and imports."""
+    lines = (line.partition("  # noqa")[0].strip() for line in code.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(("from ", "import ")))
+
+
 def test_settings_in_the_documentation_are_known():
     for path in PAGES:
         for code in _fences(path, "python"):

@@ -59,7 +59,7 @@ def test_tests_written_with_the_documentation_of_django_pass_in_any_order(site: 
     )
 
     assert run.returncode == 0, run.stderr
-    assert "Ran 19 tests" in run.stderr
+    assert "Ran 29 tests" in run.stderr
 
 
 @pytest.mark.in_transactions

@@ -66,6 +66,17 @@ class Unavailable(SitemapError, RuntimeError):
     """The database does not answer, and no earlier version of the sitemap is stored (HTTP 503)."""
 
 
+class MissingTables(Unavailable):
+    """Tables of this app are missing, or lack columns of this release: `migrate` has not been run (HTTP 503)."""
+
+    remedy = "Run `manage.py migrate`."
+
+    def __init__(self, database: str) -> None:
+        self.text = f"The tables of sitemaps_plus are missing or out of date in the database {database!r}."
+        """The problem, without the remedy."""
+        super().__init__(f"{self.text} {self.remedy}")
+
+
 class PageFull(SitemapError, OverflowError):
     """The rows of a page exceed the limits of the protocol."""
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, connections, models, router
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+    connections,
+    models,
+    router,
+)
 from django.db.models.functions import Now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from sitemaps_plus.errors import MissingTables
 from sitemaps_plus.protocol.names import page_name
 
 
@@ -181,10 +190,34 @@ class DatabaseNow(Now):
         return self.as_sql(compiler, connection, template="UTC_TIMESTAMP(6)", **context)
 
 
-def missing_tables(*kinds: type[models.Model]) -> list[str]:
-    """Return the tables of this app that the database lacks; none if the database does not answer."""
-    tables = {model._meta.db_table for model in kinds or (SitemapPage, Build, CrawlerVisit)}
+def missing_tables(*kinds: type[models.Model]) -> MissingTables | None:
+    """Return what says to run ``migrate``, if a table of this app, or a column of one, is missing.
+
+    None if the database does not answer.
+    """
+    using = router.db_for_write(SitemapPage)
     try:
-        return sorted(tables.difference(connections[router.db_for_write(SitemapPage)].introspection.table_names()))
+        with connections[using].cursor() as cursor:
+            introspection = connections[using].introspection
+            known = set(introspection.table_names(cursor))
+            for model in kinds or (SitemapPage, Build, CrawlerVisit):
+                table = model._meta.db_table
+                columns = {field.column for field in model._meta.concrete_fields}
+                if table not in known or columns.difference(
+                    column.name for column in introspection.get_table_description(cursor, table)
+                ):
+                    return MissingTables(using)
     except (DatabaseError, InterfaceError):
-        return []
+        pass
+    return None
+
+
+def explained(error: Exception) -> Exception:
+    """Return `error`, or the MissingTables that is its cause."""
+    # A database that is down is not asked again: that may take as long as the first time.
+    if (
+        isinstance(error, OperationalError | ProgrammingError)
+        and connections[router.db_for_write(SitemapPage)].connection is not None
+    ):
+        return missing_tables() or error
+    return error

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.handlers.asgi import ASGIRequest
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, OperationalError, ProgrammingError, transaction
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -28,7 +28,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.errors import PageGone, PageNotFound, Unavailable, UnknownHost
+from sitemaps_plus.errors import MissingTables, PageGone, PageNotFound, Unavailable, UnknownHost
+from sitemaps_plus.models import explained
 from sitemaps_plus.plan.sites import get_site
 from sitemaps_plus.protocol.names import INDEX_ALIAS, index_file
 from sitemaps_plus.serve.cached import Served, serve
@@ -122,7 +123,10 @@ def _public(parse: Callable[..., tuple[Wanted, str]]) -> Callable[..., HttpRespo
             wanted, extension = parse(request, *args, **kwargs)
             response = _respond(request, wanted, extension)
             status = response.status_code
-        except (PageNotFound, PageGone, UnknownHost, Unavailable, OperationalError, InterfaceError) as error:
+        except (
+            *(PageNotFound, PageGone, UnknownHost, Unavailable),
+            *(OperationalError, InterfaceError, ProgrammingError),
+        ) as error:
             response = _explain(error)
             status = response.status_code
         finally:
@@ -249,14 +253,19 @@ def _accepts_gzip(request: HttpRequest) -> bool:
 
 
 def _explain(error: Exception) -> HttpResponse:
-    """Return the text that replaces a sitemap; raise the error of a database again while ``STRICT`` is on."""
+    """Return the text that replaces a sitemap.
+
+    Raises an error of the database again while ``STRICT`` is on, and one that is in the code of the project.
+    """
     if isinstance(error, PageGone):
         return _text(error, 410)
     if isinstance(error, PageNotFound | UnknownHost):
         return _text(error, 404)
-    if get_settings().STRICT and not isinstance(error, Unavailable):
+    error = explained(error)
+    if isinstance(error, ProgrammingError) or (get_settings().STRICT and not isinstance(error, Unavailable)):
         raise error
-    logger.error("A sitemap cannot be served: %s", error, exc_info=error)
+    # What to do about missing tables is clear without a traceback.
+    logger.error("A sitemap cannot be served: %s", error, exc_info=None if isinstance(error, MissingTables) else error)
     # The message of a database is not for visitors.
     known = error if isinstance(error, Unavailable) else Unavailable("The database does not answer. Try again later.")
     response = _text(known, 503)

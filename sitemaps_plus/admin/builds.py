@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db import OperationalError, ProgrammingError
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from sitemaps_plus.admin import panels
-from sitemaps_plus.models import Build
+from sitemaps_plus.models import Build, explained
 from sitemaps_plus.watch.readable import readable
+
+
+def explaining(view: Callable[..., HttpResponse], admin_site: admin.AdminSite) -> Callable[..., HttpResponse]:
+    """Return `view`; where tables are missing, it leads to the index of the admin, which says to run ``migrate``."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except (OperationalError, ProgrammingError) as error:
+            found = explained(error)
+            if found is error:
+                raise
+            messages.error(request, str(found))
+            return HttpResponseRedirect(reverse("admin:index", current_app=admin_site.name))
+
+    return answer
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # at run time it takes none
     """The admin of rows that nobody adds, changes or deletes by hand."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Show the list."""
+        return explaining(super().changelist_view, self.admin_site)(request, extra_context)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Return False."""

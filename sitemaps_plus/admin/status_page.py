@@ -18,12 +18,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from sitemaps_plus.admin import found, panels, starting
-from sitemaps_plus.admin.builds import ReadOnlyAdmin
+from sitemaps_plus.admin.builds import ReadOnlyAdmin, explaining
 from sitemaps_plus.admin.links import VIEWS, AdminUrls, built_file, live_url
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import BuildNotStarted, InvalidPlace, NoOrigin
-from sitemaps_plus.models import Build, SitemapPage, missing_tables
+from sitemaps_plus.models import Build, SitemapPage, explained
 from sitemaps_plus.plan.pages import Page, active, make_plan, stored_plan
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
@@ -60,7 +60,10 @@ class StatusAdmin(ReadOnlyAdmin):
             ("<int:site_id>/<slug:label>/", self.section_view, "section"),
             ("<int:site_id>/<slug:label>/<int:number>/", self.page_view, "page"),
         )
-        return [path(route, self.admin_site.admin_view(view), name=f"{VIEWS}_{name}") for route, view, name in routes]
+        return [
+            path(route, self.admin_site.admin_view(explaining(view, self.admin_site)), name=f"{VIEWS}_{name}")
+            for route, view, name in routes
+        ]
 
     def has_build_permission(self, request: HttpRequest) -> bool:
         """Return whether the user sees the buttons and may use them."""
@@ -303,8 +306,8 @@ def _state(running: Iterable[Build]) -> str:
 def _state_now() -> str:
     try:
         return _state(read_running())
-    except (OperationalError, ProgrammingError):
-        if not missing_tables():
+    except (OperationalError, ProgrammingError) as error:
+        if explained(error) is error:
             raise
         # The page shows an alarm about the tables.
         return ""

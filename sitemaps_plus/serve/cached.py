@@ -14,7 +14,8 @@ from django.db import InterfaceError, OperationalError, connections
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
-from sitemaps_plus.errors import PageNotFound, SitemapError, StrictError, Unavailable
+from sitemaps_plus.errors import MissingTables, PageNotFound, SitemapError, StrictError, Unavailable
+from sitemaps_plus.models import explained
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import longest
 from sitemaps_plus.serve.live import Wanted, look
@@ -225,8 +226,10 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
 def _last_good(wanted: Wanted, last: Served | None, error: Exception) -> Served:
     """Return the last good version, cached or built.
 
-    Raises `error` if there is none or ``STRICT`` is on, and Unavailable in its place if the database is down.
+    Raises `error` if there is none or ``STRICT`` is on, and Unavailable in its place if the database is down or its
+    tables are missing.
     """
+    error = explained(error)
     if get_settings().STRICT:
         raise error
     is_down = isinstance(error, OperationalError | InterfaceError)
@@ -235,7 +238,11 @@ def _last_good(wanted: Wanted, last: Served | None, error: Exception) -> Served:
         last = _served(built) if built else None
     if last:
         _next_try[wanted.name] = time.time() + REST
-        logger.error("The sitemap %s cannot be renewed; its last version is served", wanted.name, exc_info=error)
+        # What to do about missing tables is clear without a traceback.
+        details = None if isinstance(error, MissingTables) else error
+        logger.error(
+            "The sitemap %s cannot be renewed; its last version is served: %s", wanted.name, error, exc_info=details
+        )
         return last
     if is_down:
         raise Unavailable("The database does not answer, and there is no earlier version. Try again later.") from error

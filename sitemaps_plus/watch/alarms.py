@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from sitemaps_plus.declare.registry import registry
-from sitemaps_plus.errors import NoOrigin
-from sitemaps_plus.models import Build, missing_tables
+from sitemaps_plus.errors import MissingTables, NoOrigin
+from sitemaps_plus.models import Build, explained
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.plan.validators import moment
 from sitemaps_plus.watch.status import SectionStatus, SiteStatus, read_statuses
@@ -101,12 +101,11 @@ def overview(names: Sequence[str] = ()) -> Overview:
     """
     try:
         return _overview(names)
-    except (OperationalError, ProgrammingError):
-        missing = missing_tables()
-        if not missing:
+    except (OperationalError, ProgrammingError) as error:
+        found = explained(error)
+        if not isinstance(found, MissingTables):
             raise
-        text = _("Tables are missing from the database: %(tables)s.") % {"tables": ", ".join(missing)}
-        return Overview(alarms=[Alarm("error", "", text, _("Run migrate."))])
+        return Overview(alarms=[Alarm("error", "", found.text, found.remedy)])
 
 
 def _overview(names: Sequence[str]) -> Overview:

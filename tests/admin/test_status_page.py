@@ -403,11 +403,3 @@ def test_there_is_no_column_of_visits_without_counting(boss, settings):
     build()
 
     assert "Last visits" not in page(boss)
-
-
-# Outside a transaction, which a server would give up for the missing table.
-@pytest.mark.django_db(transaction=True)
-def test_the_page_names_missing_tables(boss, monkeypatch):
-    monkeypatch.setattr(SitemapPage._meta, "db_table", "not_migrated")
-
-    assert "Tables are missing from the database: not_migrated. Run migrate." in words(page(boss)).replace(" .", ".")

@@ -21,6 +21,7 @@ from samples import Products, make_products, render_page, replace_section, secti
 from sitemaps_plus import Sitemap, register
 from sitemaps_plus.build.lease import hold
 from sitemaps_plus.build.results import BuildResult
+from sitemaps_plus.errors import MissingTables
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.addresses import Origin
@@ -720,7 +721,7 @@ def test_without_its_tables_the_command_says_to_run_migrate(monkeypatch: pytest.
 
     _, _, failure = run(*option)
 
-    assert str(failure) == "Tables of sitemaps_plus are missing from the database: not_migrated. Run migrate."
+    assert str(failure) == str(MissingTables("default"))
     assert not storages["sitemaps"].exists("example.com")
 
 

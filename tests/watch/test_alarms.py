@@ -285,7 +285,10 @@ def test_missing_tables_have_an_alarm_that_says_to_run_migrate(
 
     if model is Build:
         assert [(one.text, one.remedy) for one in found.alarms] == [
-            ("Tables are missing from the database: not_migrated.", "Run migrate.")
+            (
+                "The tables of sitemaps_plus are missing or out of date in the database 'default'.",
+                "Run `manage.py migrate`.",
+            )
         ]
     else:
         assert found.is_healthy

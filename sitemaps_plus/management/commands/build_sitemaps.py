@@ -194,7 +194,7 @@ def _user() -> str:
 
 def _check_tables() -> None:
     if missing := missing_tables(SitemapPage, BuildModel):
-        raise CommandError(f"Tables of sitemaps_plus are missing from the database: {', '.join(missing)}. Run migrate.")
+        raise missing
 
 
 def _check_cache() -> None:

@@ -33,6 +33,16 @@ READ_ONLY = ("dry_run", "check", "status")
 
 _WRITING = ("repack", "prune", "warm_cache")
 
+_OF_BUILDS = {
+    "strict": None,
+    "allow_shrink": False,
+    "if_locked": "fail",
+    "workers": 1,
+    "started_by": "",
+    "progress": None,
+}
+"""The default of each other option that only has an effect in builds."""
+
 
 class HelpFormatter(RawDescriptionHelpFormatter, DjangoHelpFormatter):
     """Django's formatter, except that it does not wrap the description."""
@@ -58,7 +68,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def read_only_option(options: Mapping[str, Any]) -> str | None:
     """Return the option with which the command only reads, if one was given.
 
-    Raises CommandError if an option was given with it that would change something.
+    Raises CommandError if an option was given with it that would change something, or that has no effect with it.
     """
     name = next((name for name in READ_ONLY if options[name]), None)
     conflict = next((other for other in _WRITING if options[other]), None)
@@ -66,7 +76,18 @@ def read_only_option(options: Mapping[str, Any]) -> str | None:
         raise CommandError(
             f"{_flag(name)} changes nothing, so it cannot be combined with {_flag(conflict)}.", returncode=2
         )
+    if name and (useless := _useless(name, options)):
+        raise CommandError(
+            f"{_flag(useless)} has no effect with {_flag(name)}, which only reads. Leave it out.", returncode=2
+        )
     return name
+
+
+def _useless(name: str, options: Mapping[str, Any]) -> str | None:
+    defaults = {**_OF_BUILDS, "full": False} if name == "status" else _OF_BUILDS
+    # False is what they do anyway, as --no-progress.
+    given = [other for other, default in defaults.items() if options[other] not in (default, False)]
+    return next(iter(given), None)
 
 
 def workers_option(options: Mapping[str, Any]) -> Workers:

@@ -700,6 +700,39 @@ def test_options_that_only_read_refuse_options_that_change_something(one: str, o
     assert failure.returncode == 2
 
 
+@pytest.mark.parametrize("one", ["--dry-run", "--check", "--status"])
+@pytest.mark.parametrize(
+    "other", ["--strict", "--allow-shrink", "--if-locked=wait", "--workers=4", "--started-by=me", "--progress"]
+)
+def test_options_that_have_no_effect_are_an_error(one: str, other: str) -> None:
+    register("products", Products)
+
+    _, _, failure = run(one, other)
+
+    assert failure
+    assert str(failure) == f"{other.partition('=')[0]} has no effect with {one}, which only reads. Leave it out."
+    assert failure.returncode == 2
+
+
+def test_full_has_no_effect_on_the_status() -> None:
+    _, _, failure = run("--status", "--full")
+
+    assert str(failure) == "--full has no effect with --status, which only reads. Leave it out."
+
+
+@pytest.mark.parametrize("one", ["--dry-run", "--check", "--status"])
+def test_options_that_only_read_accept_what_is_so_anyway(one: str) -> None:
+    _, _, failure = run(one, "--no-progress", "--if-locked=fail", "--workers=1")
+
+    assert "no effect" not in str(failure)
+
+
+@pytest.mark.parametrize("option", ["--dry", "--stat", "--allow", "--work=2"])
+def test_options_are_written_out(option: str) -> None:
+    with pytest.raises(CommandError, match="unrecognized arguments"):
+        call_command("build_sitemaps", option)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_without_a_bar_the_build_that_is_waited_for_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     register("products", Products)

@@ -41,8 +41,9 @@ class Command(BaseCommand):
     help = arguments.HELP
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> Any:
-        """Return the parser; its formatter keeps the line breaks of the examples."""
-        return super().create_parser(prog_name, subcommand, formatter_class=arguments.HelpFormatter, **kwargs)
+        """Return the parser; its formatter keeps the line breaks of the examples, and options are written out."""
+        kwargs = {"formatter_class": arguments.HelpFormatter, "allow_abbrev": False, **kwargs}
+        return super().create_parser(prog_name, subcommand, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare labels and options."""

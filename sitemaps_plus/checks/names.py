@@ -6,11 +6,12 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+from django.contrib import sitemaps as contrib
 from django.db.models import OrderBy, Q, QuerySet
 
 from sitemaps_plus.checks.classes import SHIPPED, Found, check_each, is_read, own_attributes
 from sitemaps_plus.declare.hooks import HOOKS, LANGUAGE_HOOKS, class_of
-from sitemaps_plus.declare.sitemaps import GenericSitemap, NewsSitemap, Sitemap
+from sitemaps_plus.declare.sitemaps import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap
 from sitemaps_plus.errors import shown
 from sitemaps_plus.values.extensions import EXTENSIONS
 from sitemaps_plus.values.fields import Declared, Expression
@@ -21,6 +22,14 @@ _ROWS = ("items", "queryset", "get_queryset")
 _GENERIC = ("queryset", "date_field")
 
 _KNOWN = {name for cls in (NewsSitemap, GenericSitemap) for name in dir(cls)} | {*_HOOKS, *_GENERIC}
+
+_OWNERS: dict[str, tuple[tuple[type, ...], str]] = {
+    "queryset": ((ModelSitemap, contrib.GenericSitemap), "Derive the class from ModelSitemap, or read it in items()."),
+    "get_queryset": ((ModelSitemap,), "Derive the class from ModelSitemap, or call it in items()."),
+    "date_field": ((NewsSitemap, contrib.GenericSitemap), "For the date of each row write lastmod = F(...)."),
+    "window": ((NewsSitemap,), "Derive the class from NewsSitemap, or filter the rows."),
+}
+"""The classes that read an option which not all have, and what to do in others."""
 
 _OTHER_WORDS = {
     "loc": "location",
@@ -42,14 +51,21 @@ _SHORTEST = 6
 
 @check_each()
 def check_names(sitemap: Any) -> Found:
-    """sitemaps_plus.W024: no attribute that nothing reads holds an expression, or has almost the name of a hook."""
+    """sitemaps_plus.W024: no attribute has the name of a hook or an option almost, or in the wrong class."""
     own = own_attributes(sitemap)
+    for name, (owners, hint) in _OWNERS.items():
+        if name in own and not issubclass(class_of(sitemap), owners) and not is_read(sitemap, name):
+            yield "W024", f".{name} has no effect: only {_names_of(owners)} read it.", hint
     for name in [name for name in own if name not in _KNOWN]:
         holds, targets = _holds_value(own[name]), _targets(sitemap, own)
         meant = _meant(name, targets) or (_nearest(name, targets) if holds else None)
         if (holds or meant) and not is_read(sitemap, name):
             given = f" = {shown(own[name])}" if holds else ""
             yield "W024", f".{name}{given} has no effect: no hook or option has this name.", _hint(meant)
+
+
+def _names_of(classes: Iterable[type]) -> str:
+    return " and ".join(cls.__name__ for cls in classes)
 
 
 def _hint(meant: str | None) -> str:

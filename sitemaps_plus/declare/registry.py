@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, overload
 
 from django.contrib import sitemaps as contrib
-from django.db.models import Model, QuerySet
+from django.db.models import Manager, Model, QuerySet
 from django.db.models.query import RawQuerySet
 
 from sitemaps_plus.declare.hooks import Hook, Hooks, class_of, is_constant, read_hooks
@@ -204,6 +204,11 @@ def _check_rows(cls: type[ModelSitemap], queryset: Any) -> None:
     if isinstance(queryset, type) and issubclass(queryset, Model):
         name = queryset.__name__
         raise InvalidSitemap(f"{cls.__name__}.queryset is the model {name}; set queryset = {name}.objects.all().")
+    for name in ("items", "get_queryset"):
+        if isinstance(getattr(cls, name), QuerySet | Manager):
+            raise InvalidSitemap(f"{cls.__name__}.{name} is no method; name these rows queryset.")
+    if inspect.isroutine(queryset):
+        raise InvalidSitemap(f"{cls.__name__}.queryset is a method; name it get_queryset.")
     if isinstance(queryset, list | tuple | RawQuerySet):
         raise InvalidSitemap(
             f"{cls.__name__}.queryset is a {type(queryset).__name__}. Give it a QuerySet, or derive the class from "

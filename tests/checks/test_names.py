@@ -142,6 +142,43 @@ def test_w024_sees_attributes_of_an_instance(base):
     assert "Rename it to languages." in text
 
 
+@pytest.mark.parametrize(
+    ("base", "name", "value", "readers", "remedy"),
+    [
+        (Sitemap, "queryset", Product.objects.all(), "ModelSitemap and GenericSitemap", "from ModelSitemap"),
+        (contrib.Sitemap, "queryset", Product.objects.all(), "ModelSitemap and GenericSitemap", "from ModelSitemap"),
+        (Sitemap, "get_queryset", lambda self: Product.objects.all(), "ModelSitemap", "from ModelSitemap"),
+        (ModelSitemap, "date_field", "updated_at", "NewsSitemap and GenericSitemap", "lastmod = F(...)"),
+        (ModelSitemap, "window", 2, "NewsSitemap", "from NewsSitemap"),
+    ],
+)
+def test_w024_an_option_of_another_class_has_no_effect(base, name, value, readers, remedy):
+    rows = {"queryset": Product.objects.all()} if base is ModelSitemap else {}
+    register("made", type("Made", (base,), {**rows, name: value}))
+
+    ((id, text, hint),) = parts()
+
+    assert (id, text) == ("W024", f"Made.{name} has no effect: only {readers} read it.")
+    assert remedy in hint
+
+
+@pytest.mark.parametrize("base", [contrib.Sitemap, Sitemap], ids=["contrib", "ours"])
+def test_w024_is_silent_where_items_reads_such_an_option(base):
+    class Made(base):
+        queryset = Product.objects.all()
+        window = 2
+
+        def get_queryset(self):
+            return self.queryset.all()[: self.window]
+
+        def items(self):
+            return self.get_queryset()
+
+    register("made", Made)
+
+    assert texts() == []
+
+
 HARMLESS = """
     active alternatives archive author base_queryset base_url brand cache_timeout cached categories category
     changes changelog cities code conversion created dates debug default description domain entries excluded

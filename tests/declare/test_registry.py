@@ -372,6 +372,18 @@ def test_a_news_sitemap_filters_its_rows_and_so_takes_no_slice_and_no_union():
         register("news", news(articles.union(articles)))
 
 
+@pytest.mark.parametrize("name", ["items", "get_queryset"])
+@pytest.mark.parametrize("rows", [Product.objects, Product.objects.all()], ids=["manager", "queryset"])
+def test_rows_that_are_no_method_are_the_queryset(name, rows):
+    with pytest.raises(InvalidSitemap, match=rf"^Products.{name} is no method; name these rows queryset\.$"):
+        register("products", type("Products", (ModelSitemap,), {name: rows}))
+
+
+def test_a_method_that_gives_the_rows_is_get_queryset():
+    with pytest.raises(InvalidSitemap, match=r"^Products.queryset is a method; name it get_queryset\.$"):
+        register("products", type("Products", (ModelSitemap,), {"queryset": lambda self: Product.objects.all()}))
+
+
 @pytest.mark.parametrize(
     ("rows", "kind"),
     [(lambda: [Product()], "list"), (lambda: Product.objects.raw("SELECT * FROM testapp_product"), "RawQuerySet")],

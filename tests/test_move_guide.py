@@ -18,6 +18,7 @@ from django.urls import NoReverseMatch, path
 from check_messages import texts
 from samples import make_products
 from sitemaps_plus import ModelSitemap, Sitemap, register, registry
+from sitemaps_plus.errors import InvalidSitemap
 from testapp.models import Product
 from xml_checks import SITEMAP, lastmods, locs, validate
 
@@ -149,6 +150,22 @@ def test_step_2_what_is_registered_answers_at_the_old_urls(shop, use, settings, 
     }
     assert locs(get("/sitemap-products-1.xml")) == PRODUCTS
     assert texts() == []
+
+
+def test_step_2_other_paths_are_redirected(shop, use):
+    register("products", ProductSitemap)
+    use(blocks("What answers at the old URLs")[0])
+
+    response = Client().get("/sitemaps/products.xml", headers={"host": "example.com"})
+
+    assert (response.status_code, response.headers["Location"]) == (301, "/sitemap-products.xml")
+    assert locs(get("/sitemap-products.xml")) == ["https://example.com/sitemap-products-1.xml"]
+
+
+@pytest.mark.parametrize("label", ["Products", "products-2"])
+def test_step_2_some_names_of_sections_are_no_labels(label):
+    with pytest.raises(InvalidSitemap, match="cannot be a label"):
+        register(label, ProductSitemap)
 
 
 def test_step_2_the_names_of_urls_change(shop, use, settings, rf):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 from django.contrib.sitemaps.views import x_robots_tag
@@ -116,7 +116,18 @@ def _made(given: Any, request: HttpRequest) -> Any:
     if not callable(given):
         return given
     # As Wagtail's views do: its class finds the site, and so the rows, by the request.
-    return given(request=request) if "request" in signature(given).parameters else given()
+    return given(request=request) if _takes_request(given) else given()
+
+
+def _takes_request(given: Any) -> bool:
+    for one in getattr(given, "__mro__", (given,)):
+        parameters = signature(one).parameters
+        if "request" in parameters:
+            return True
+        # An __init__ with **kwargs hands them to that of the next class.
+        if all(parameter.kind is not Parameter.VAR_KEYWORD for parameter in parameters.values()):
+            break
+    return False
 
 
 def _latest_lastmod(made: Any) -> date | datetime | None:

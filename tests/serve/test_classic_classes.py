@@ -153,7 +153,14 @@ class OfHost(contrib.Sitemap):
         return Product.objects.filter(name=self.request.get_host()).order_by("pk")
 
 
-@pytest.mark.parametrize("given", [OfHost, lambda request: OfHost(request)], ids=["class", "function"])
+class PassesOn(OfHost):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "given", [OfHost, PassesOn, lambda request: OfHost(request)], ids=["class", "subclass", "function"]
+)
 def test_a_class_that_takes_the_request_lists_the_rows_of_its_host(serve, settings, given):
     settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
     for host in ("a.example", "b.example"):
@@ -165,6 +172,21 @@ def test_a_class_that_takes_the_request_lists_the_rows_of_its_host(serve, settin
         assert locs(get("sitemap-products.xml", headers=headers).content) == [f"http://{host}/products/{host[0]}/"]
         assert locs(get("all.xml", headers=headers).content) == [f"http://{host}/products/{host[0]}/"]
         assert locs(get(headers=headers).content) == [f"http://{host}/sitemap-products.xml"]
+
+
+class TakesAnything(contrib.Sitemap):
+    def __init__(self, **options):
+        assert options == {}
+
+    def items(self):
+        return ["/a/"]
+
+    def location(self, item):
+        return item
+
+
+def test_a_class_that_takes_anything_but_no_request_gets_nothing(serve):
+    assert locs(serve({"pages": TakesAnything})("sitemap-pages.xml").content) == [f"{BASE}/a/"]
 
 
 def test_the_same_rows_give_the_same_entries_in_both_worlds(world):

@@ -11,7 +11,7 @@ MANAGE := $(DEMO)/python example_project/manage.py
 .PHONY: help demo serve test bench bench-serving lint clean
 
 help:
-	@echo "make demo    load 234,908 places, build their sitemaps, check them and show one URL of each kind"
+	@echo "make demo    load 234,908 places, build their sitemaps, change a hundred, build again, check all"
 	@echo "make serve   serve the example on http://127.0.0.1:8000/ (after make demo)"
 	@echo "make test    run the tests on SQLite, except those of the example (tox -e example)"
 	@echo "make bench   compare the speed with Django's sitemaps and others: an hour; benchmarks/README.md has shorter ways"
@@ -22,6 +22,8 @@ help:
 demo: .venv-demo/ready
 	$(MANAGE) migrate --noinput
 	$(MANAGE) load_atlas
+	$(MANAGE) build_sitemaps
+	$(MANAGE) change_atlas
 	$(MANAGE) build_sitemaps
 	$(MANAGE) check_atlas
 

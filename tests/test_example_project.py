@@ -201,6 +201,58 @@ def test_the_check_fails_on_files_that_are_not_right(site: Site, tmp_path: Path,
     assert said[fault] in done.stderr
 
 
+@pytest.fixture(scope="module")
+def next_day(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A copy of the example, a day later."""
+    folder = tmp_path_factory.mktemp("next_day")
+    copy = replace(site, database=folder / "atlas.sqlite3", files=folder / "sitemaps", media=folder / "media")
+    shutil.copytree(site.files, copy.files)
+    shutil.copytree(site.media, copy.media)
+    site.copy_rows_to(copy)
+    changed = copy.manage("change_atlas")
+    assert "Changed 100 places." in changed.stdout
+    return copy
+
+
+def test_a_day_later_only_the_page_with_the_changed_places_is_written(site: Site, next_day: Site) -> None:
+    done = next_day.manage("build_sitemaps")
+
+    assert done.returncode == 0, done.stderr
+    assert "places: 51,996 URLs on 2 pages, 1 rendered" in done.stdout
+    assert "1 row left out" in done.stdout
+    assert ", 1 written, " in done.stdout
+    before, after = (
+        {path.name: path.read_bytes() for path in one.folder.glob("sitemap-*-*.xml.gz")} for one in (site, next_day)
+    )
+    assert [name for name in before if before[name] != after[name]] == ["sitemap-places-2.xml.gz"]
+    assert next_day.manage("check_atlas").returncode == 0
+
+
+def test_the_admin_then_shows_the_place_that_is_left_out_and_charts(next_day: Site) -> None:
+    next_day.manage("build_sitemaps")
+    ((broken,),) = next_day.rows("SELECT geonameid FROM atlas_place WHERE slug = ''")
+    code = (
+        "from django.contrib.auth.models import User; from django.test import Client; client = Client(); "
+        "client.force_login(User.objects.get_or_create(username='demo', is_staff=True, is_superuser=True)[0]); "
+        "print(client.get('/admin/sitemaps_plus/sitemappage/').content.decode())"
+    )
+
+    page = next_day.manage("shell", "-c", code).stdout
+
+    assert "1 row is left out." in page
+    assert f'<a href="/admin/atlas/place/{broken}/change/">{broken}</a>' in page
+    assert page.count("<polyline ") >= 2
+
+
+def test_loading_and_building_again_brings_the_first_day_back(site: Site, next_day: Site) -> None:
+    for arguments in (["load_atlas", f"--limit={PLACES}"], ["build_sitemaps"], ["check_atlas"]):
+        done = next_day.manage(*arguments)
+        assert done.returncode == 0, done.stderr
+
+    assert next_day.page("sitemap-places-2")[0][0].text == site.page("sitemap-places-2")[0][0].text
+    assert next_day.rows("SELECT count(*) FROM atlas_place WHERE slug = ''") == [(0,)]
+
+
 def test_pages_that_the_sitemap_lists_answer_200_and_name_the_same_languages(site: Site) -> None:
     for address in locs(site.get(f"{site.origin}/sitemap.xml")[2]):
         urls = list(validate(site.get(address)[2]))

@@ -224,8 +224,8 @@ def test_the_status_page_is_german_for_readers_of_german(boss, project):
     [
         (timedelta(minutes=1, seconds=1), "vor 1 Minute"),
         (timedelta(minutes=2, seconds=1), "vor 2 Minuten"),
-        (timedelta(hours=26), "vor 1 Tag, 2 Stunden"),
-        (timedelta(days=15), "vor 2 Wochen, 1 Tag"),
+        (timedelta(hours=26), "vor 1 Tag"),
+        (timedelta(days=15), "vor 2 Wochen"),
     ],
 )
 def test_german_ages_have_their_case(age, german):
@@ -238,7 +238,7 @@ def test_german_ages_have_their_case(age, german):
 def test_english_ages_are_those_of_django():
     when = timezone.now() - timedelta(hours=26)
 
-    assert ">1 day, 2 hours ago<" in ago(when).replace("\xa0", " ")
+    assert ">1 day ago<" in ago(when).replace("\xa0", " ")
 
 
 # All texts are marked: with a translation that puts each text in brackets, a text without brackets is not marked.

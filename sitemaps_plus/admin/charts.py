@@ -16,6 +16,9 @@ HEIGHT = 60
 _EDGE = 4
 """Margin around the line, so that its ends are not cut off."""
 
+_CALM = 0.1
+"""Share of the highest value that a line's height shows at least, so that 4 URLs of a million are no landslide."""
+
 
 class _Point(NamedTuple):
     x: float
@@ -82,6 +85,7 @@ class Chart:
     def _runs(self) -> Iterator[list[_Point]]:
         """Yield the points between two gaps."""
         lowest, highest = min(self.known), max(self.known)
+        middle, span = (lowest + highest) / 2, max(highest - lowest, _CALM * highest)
         run: list[_Point] = []
         for number, value in enumerate(self.values):
             if value is None:
@@ -90,7 +94,7 @@ class Chart:
                 run = []
                 continue
             # Equal values are drawn in the middle.
-            share = (value - lowest) / (highest - lowest) if highest > lowest else 0.5
+            share = 0.5 + (value - middle) / span if span else 0.5
             run.append(_Point(self._x(number), HEIGHT - _EDGE - share * (HEIGHT - 2 * _EDGE)))
         if run:
             yield run

@@ -38,6 +38,11 @@ class Bar(NamedTuple):
     """The value and the limit."""
 
     @property
+    def share(self) -> str:
+        """The value as a share of the limit."""
+        return _("%(number)s%%") % {"number": number(100 * self.value / self.limit)}
+
+    @property
     def is_drawn(self) -> bool:
         """Whether half of the limit is reached; before that, a bar tells nothing."""
         return 2 * self.value >= self.limit
@@ -136,10 +141,9 @@ class SectionRow:
     @property
     def currency(self) -> str:
         """Whether the built files are up to date."""
-        count = len(self.status.stale)
         return {
             "current": _("current"),
-            "stale": ngettext("%(count)s page is stale", "%(count)s pages are stale", count) % {"count": number(count)},
+            "stale": _("%(count)s stale") % {"count": number(len(self.status.stale))},
             "never built": _("never built"),
             "undecided": _("undecided"),
             "live": _("on request"),

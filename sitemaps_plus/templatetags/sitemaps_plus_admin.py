@@ -33,12 +33,12 @@ _AGO: dict[str, Any] = {
 
 @register.filter
 def ago(when: datetime | None) -> SafeString:
-    """Return how long ago something happened; "-" if the time is not known."""
+    """Return roughly how long ago something happened, with the exact time as a title; "-" if it is not known."""
     if when is None:
         return SafeString("-")
     when = moment(when)
     is_now = timezone.now() - when < _MINUTE
-    text = _("just now") if is_now else _("%(age)s ago") % {"age": timesince(when, time_strings=_AGO)}
+    text = _("just now") if is_now else _("%(age)s ago") % {"age": timesince(when, time_strings=_AGO, depth=1)}
     shown = formats.date_format(timezone.localtime(when), "DATETIME_FORMAT")
     return format_html('<time datetime="{}" title="{}">{}</time>', when.isoformat(), shown, text)
 

@@ -51,6 +51,12 @@ def test_a_line_goes_from_the_oldest_on_the_left_to_the_newest_on_the_right():
     assert one.summary == "Last 30, lowest 10, highest 30."
 
 
+def test_a_small_change_is_a_small_step():
+    ((first, last),) = lines(chart(1000, 999))
+
+    assert 0 < last[1] - first[1] < 0.02 * HEIGHT
+
+
 def test_equal_numbers_are_a_level_line():
     ((*points,),) = lines(chart(7, 7, 7))
 

@@ -115,7 +115,7 @@ def test_a_row_of_the_table_has_the_result_of_the_last_build():
     ("currency", "text"),
     [
         ("current", "current"),
-        ("stale", "3 pages are stale"),
+        ("stale", "3 stale"),
         ("never built", "never built"),
         ("undecided", "undecided"),
         ("live", "on request"),
@@ -171,21 +171,21 @@ def test_a_section_that_nobody_has_requested_has_no_numbers_yet():
 
 
 @pytest.mark.parametrize(
-    ("urls", "size", "text", "is_drawn"),
+    ("urls", "size", "text", "share", "is_drawn"),
     [
-        (249, 10, "249 of 500", False),
-        (250, 10, "250 of 500", True),
-        (250, 2000, "2.0\xa0KB of 2.0\xa0KB", True),
+        (249, 10, "249 of 500", "50%", False),
+        (250, 10, "250 of 500", "50%", True),
+        (250, 2000, "2.0\xa0KB of 2.0\xa0KB", "98%", True),
     ],
 )
-def test_the_fullest_page_has_a_bar_from_half_of_its_limit_on(urls, size, text, is_drawn):
+def test_the_fullest_page_has_a_bar_from_half_of_its_limit_on(urls, size, text, share, is_drawn):
     status = SectionStatus(
         label="a", section=None, fullest_by_urls=Fullest(1, urls, 500), fullest_by_bytes=Fullest(2, size, 2048)
     )
 
     (row,) = panel(sections=[status]).rows
 
-    assert (row.fullest.text, row.fullest.is_drawn) == (text, is_drawn)
+    assert (row.fullest.text, row.fullest.share, row.fullest.is_drawn) == (text, share, is_drawn)
 
 
 @pytest.mark.parametrize(
@@ -207,5 +207,6 @@ def test_times_are_shown_as_ages():
 
     assert ">just now</time>" in ago(now)
     assert ">2\xa0hours ago</time>" in ago(now - timedelta(hours=2, seconds=5))
+    assert ">1\xa0year ago</time>" in ago(now - timedelta(days=700))
     assert f'datetime="{now.isoformat()}"' in ago(now)
     assert ago(None) == "-"

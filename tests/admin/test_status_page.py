@@ -251,7 +251,7 @@ def test_a_page_whose_rows_changed_is_stale(boss):
     Product.objects.filter(slug="product-15").update(updated_at=timezone.now())
     refresh(get_section("products", _site(1)), force=True)
 
-    assert "1 page is stale" in page(boss)
+    assert "1 stale" in page(boss)
     text = words(page(boss, SECTION)).partition("Built")[2]
     assert (text.count("stale"), text.count("current")) == (1, 2)
 

@@ -275,8 +275,8 @@ def test_a_date_is_never_broken_and_languages_stay_on_one_line(built, boss, open
     page.locator(".sitemaps-wide td a").first.evaluate("element => { element.textContent = '/a/b/'.repeat(40) }")
 
     assert lines_of(languages.locator("bdi")) == 1
-    dates = page.locator(".sitemaps-wide time")
-    assert dates.count() == 50
+    dates = page.locator(".sitemaps-wide time, .sitemaps-facts time")
+    assert dates.count() == 52
     assert {date.evaluate("element => element.getClientRects().length") for date in dates.all()[:5]} == {1}
 
 

@@ -74,10 +74,10 @@ def image_elements(images: Iterable[Image | None], context: Context, drop: Drop)
     written: dict[str, str] = {}
     repeated: list[str] = []
     for element in each(images, image_element, context, drop):
-        # Its URL comes first, and no tag can be in it.
-        start = element.partition(_END)[0]
-        if start in written:
-            repeated.append(start)
+        # The URL comes first, and no tag can be in it; without deprecated fields it is all there is.
+        image = element.partition(_END)[0] if context.emit_deprecated else element
+        if image in written:
+            repeated.append(image)
             continue
         if len(written) == MAX_IMAGES:
             message = f"{context.loc} has more than {MAX_IMAGES:,} images"
@@ -86,9 +86,9 @@ def image_elements(images: Iterable[Image | None], context: Context, drop: Drop)
             else:
                 context.warn("W-IMAGE-COUNT", f"{message}; only the first ones were listed.")
             break
-        written[start] = element
+        written[image] = element
     if repeated:
-        loc = html.unescape(repeated[0].removeprefix(_START))
+        loc = html.unescape(repeated[0].removeprefix(_START).partition(_END)[0])
         message = f"{context.loc} has images more than once, such as {loc}; each was listed once."
         context.warn("W-IMAGE-REPEATED", message)
     return "".join(written.values())

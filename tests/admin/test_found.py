@@ -54,6 +54,26 @@ def test_the_search_for_an_unknown_url_shows_the_searched_sections(boss):
     assert "example.com products" in text
 
 
+def test_a_note_says_in_which_form_a_url_was_searched(boss):
+    text = find(boss, "http://www.example.com/product-15/?utm_source=x#top")
+
+    assert "only list URLs that begin with https://example.com." in text
+    assert "The part from # on was ignored" in text
+    assert "The query string was ignored, as the URL is https://example.com/product-15/." in text
+
+
+def test_the_url_of_a_sitemap_is_explained_with_a_link_to_its_section(boss):
+    build()
+
+    assert re.search(
+        r"example\.com: a sitemap\. This is the index of example\.com: 3 pages, 25 URLs\.", find(boss, "/sitemap.xml")
+    )
+    answer = page(boss, f"{STATUS}?find=/sitemap-products-3.xml")
+    assert f'<a href="{SECTION}">products</a>' in answer
+    assert "This is page 3 of products: 5 URLs." in words(answer)
+    assert "No section is registered as offers" in find(boss, "/sitemap-offers.xml")
+
+
 @pytest.mark.parametrize("url", ["https://other.example/", "x" * 5000, "\x00<script>", "http://[", "  "])
 def test_an_invalid_url_breaks_nothing(boss, url):
     text = page(boss, f"{STATUS}?{urlencode({'find': url})}")

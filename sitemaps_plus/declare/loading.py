@@ -20,6 +20,7 @@ from django.utils import translation
 from sitemaps_plus.declare.hooks import Column, Loader, Member, Reader, languages_of, name_of, read_hook, read_hooks
 from sitemaps_plus.declare.languages import own_language, x_default_of
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, shown
+from sitemaps_plus.protocol.addresses import SPACE
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 
@@ -112,7 +113,9 @@ def absolute(base: str, location: Any) -> str:
 
     Raises InvalidEntry for a location that would change the host.
     """
-    text = "" if location is None else str(location).strip()
+    given = "" if location is None else str(location)
+    # Blank stays blank, for the error: without text it would be the home page.
+    text = given.strip(SPACE) or given
     if location is None or (text and text[0] not in "/?#" and not _SCHEME.match(text)):
         raise InvalidEntry(
             "E-URL-EMPTY" if location is None else "E-URL-RELATIVE",

@@ -25,7 +25,10 @@ _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]*))?")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_\-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 _DOTS = {".", ".."}
-_SPACE = " \t\n\r\v\f"
+
+
+SPACE = " \t\n\r\v\f"
+"""The characters that `normalize` removes around a URL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +205,7 @@ def _normalize(text: str, origin: Origin, warn: Warn) -> str:
         message = f"The URL is empty ({shown(text)}); give an absolute URL or a path that begins with '/'."
         raise InvalidEntry("E-URL-EMPTY", message)
     _check_encodable(text)
-    trimmed = text.strip(_SPACE)
+    trimmed = text.strip(SPACE)
     kept, mark, _ = trimmed.partition("#")
     if kept.startswith("/") and not kept.startswith("//"):
         head, path = origin, kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.utils.formats import number_format
@@ -42,7 +43,7 @@ def explain(site: SiteOrigin, name: DocumentName, url: str) -> Match:
     plan = plan_of(section)
     if name.number is None:
         text = _("This is the index of the section {label}: {pages}, {urls}.")
-        return _match(site, name, Verdict.SITEMAP, format_lazy(text, label=name.label, **_counts(section, plan)))
+        return _match(site, name, Verdict.SITEMAP, format_lazy(text, label=name.label, **_counts([plan])))
     return _page(section, plan, name)
 
 
@@ -57,39 +58,33 @@ def _page(section: Section, plan: Plan, name: DocumentName) -> Match:
         text = _("{label} has no page {number} with URLs at present. See the index.")
         return _match(section.site, name, Verdict.NO_SITEMAP, format_lazy(text, number=number, label=name.label))
     text = _("This is page {number} of {label}: {urls}.")
-    urls = _urls(url_count(section, record))
+    urls = _urls(url_count(section, record), is_estimated=record.urls is None)
     reason = format_lazy(text, number=number, label=name.label, urls=urls)
     return _match(section.site, name, Verdict.SITEMAP, reason, number=number, built_at=record.built_at)
 
 
 def _index_text(site: SiteOrigin, url: str) -> Any:
-    plans = [(section, stored_plan(section)) for section in get_sections(site)]
-    pages = sum(len(plan.listed) for _, plan in plans)
-    urls = sum(_url_count(section, plan) for section, plan in plans)
+    plans = [stored_plan(section) for section in get_sections(site)]
     text = _("This is the index of {site}: {pages}, {urls}.")
     if url.partition("?")[0].endswith(f"/{INDEX_ALIAS}"):
         text = _("This redirects to {index}, the index of {site}: {pages}, {urls}.")
-    return format_lazy(text, index=index_file(), site=site.domain, pages=_pages(pages), urls=_urls(urls))
+    return format_lazy(text, index=index_file(), site=site.domain, **_counts(plans))
 
 
 def _match(site: SiteOrigin, name: DocumentName, verdict: Verdict, reason: Any, **values: Any) -> Match:
     return Match(site=site, label=name.label, verdict=verdict, reason=reason, **values)
 
 
-def _counts(section: Section, plan: Plan) -> dict[str, Any]:
-    return {"pages": _pages(len(plan.listed)), "urls": _urls(_url_count(section, plan))}
+def _counts(plans: Iterable[Plan]) -> dict[str, Any]:
+    listed = [(plan.section, page.record) for plan in plans for page in plan.listed]
+    pages = format_lazy(ngettext_lazy("{count} page", "{count} pages", len(listed)), count=_number(len(listed)))
+    urls = sum(url_count(section, record) for section, record in listed)
+    return {"pages": pages, "urls": _urls(urls, is_estimated=any(record.urls is None for _, record in listed))}
 
 
-def _url_count(section: Section, plan: Plan) -> int:
-    return sum(url_count(section, page.record) for page in plan.listed)
-
-
-def _pages(count: int) -> Any:
-    return format_lazy(ngettext_lazy("{count} page", "{count} pages", count), count=_number(count))
-
-
-def _urls(count: int) -> Any:
-    return format_lazy(ngettext_lazy("{count} URL", "{count} URLs", count), count=_number(count))
+def _urls(count: int, *, is_estimated: bool) -> Any:
+    urls = format_lazy(ngettext_lazy("{count} URL", "{count} URLs", count), count=_number(count))
+    return format_lazy(_("about {count}"), count=urls) if is_estimated else urls
 
 
 def _format(count: int) -> str:

@@ -232,6 +232,35 @@ def test_x_default_leaves_a_path_without_prefix_alone(world):
     assert hrefs(get("pages"))["x-default"] == "/learn/en/"
 
 
+def test_x_default_is_in_the_variant_of_the_default_language(world, settings):
+    settings.LANGUAGES = [("de", "German"), ("en", "English")]
+    settings.LANGUAGE_CODE = "en-us"
+    get = world(
+        pages=listed(
+            ["a"],
+            i18n=True,
+            alternates=True,
+            x_default=True,
+            location=lambda self, item: f"/{translation.get_language()}/{item}",
+        )
+    )
+
+    assert hrefs(get("pages")) == {"de": "/de/a", "en": "/en/a", "x-default": "/a"}
+
+
+@pytest.mark.parametrize("location", [" /a b/", "/a b/\n", "\thttp://example.com/a b/ "])
+def test_spaces_around_a_location_are_removed(world, location):
+    get = world(pages=listed([location], location=lambda self, item: item))
+
+    assert locs(get("pages")) == ["http://example.com/a%20b/"]
+
+
+def test_a_blank_location_is_not_the_home_page(world):
+    get = world(pages=listed(["  ", "/a/"], location=lambda self, item: item))
+
+    assert locs(get("pages")) == ["http://example.com/a/"]
+
+
 def test_an_absolute_location_is_not_doubled(world):
     get = world(pages=listed(["http://example.com/a/", "/b/"]))
 

@@ -264,3 +264,20 @@ def test_a_url_across_two_pieces_of_a_file_is_found():
     finding = [find_url(f"/shop/product-{number}/?a=1&b='2'").matches for number in numbers]
 
     assert all(len(matches) == 1 for matches in finding)
+
+
+def test_a_query_string_that_a_built_file_does_not_have_is_ignored():
+    class Paths(MethodProducts):
+        def location(self, item):
+            return f"/shop/{item.slug}/"
+
+    register("products", Paths)
+    make_products(12)
+    build()
+
+    match = found("/shop/product-11/?utm_source=x")
+
+    assert (match.verdict, match.number) == (Verdict.LISTED, 2)
+    assert str(match.reason).startswith(
+        f"The query string was ignored, as the URL is {HOST}/shop/product-11/. The built file lists it."
+    )

@@ -7,8 +7,6 @@ from samples import make_products
 from sitemaps_plus import register
 from sitemaps_plus.build import build
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import get_site
 from sitemaps_plus.watch.find import find_url
 from sitemaps_plus.watch.section_search import Verdict
@@ -19,9 +17,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("project")]
 
 
 @pytest.fixture(autouse=True)
-def _twelve_products():
+def _twelve_products(project):
     register("products", UrlProducts)
     make_products(12)
+    build()
 
 
 @pytest.mark.parametrize("name", ["sitemap-products-2.xml", "sitemap-products-2.xml.gz", "sitemap-products-2.txt"])
@@ -34,15 +33,21 @@ def test_a_page_is_explained_with_its_number_of_urls(name, before):
 
 
 def test_the_built_time_of_a_page_is_told():
-    assert found("/sitemap-products-1.xml").built_at is None
-
-    build()
-
     assert found("/sitemap-products-1.xml").built_at is not None
 
 
+def test_urls_of_pages_that_were_never_rendered_are_an_estimate():
+    register("live", UrlProducts)
+
+    match = found("/sitemap-live-2.xml")
+
+    assert match.built_at is None
+    assert str(match.reason) == "This is page 2 of live: about 2 URLs."
+    assert str(found("/sitemap-live.xml").reason) == "This is the index of the section live: 2 pages, about 12 URLs."
+    assert str(found("/sitemap.xml").reason) == "This is the index of example.com: 4 pages, about 24 URLs."
+
+
 def test_large_numbers_are_grouped_in_the_language_of_the_reader():
-    refresh(get_section("products", get_site()))
     SitemapPage.objects.filter(number=1).update(urls=45_000)
 
     match = found("/sitemap-products-1.xml")
@@ -63,8 +68,7 @@ def test_the_index_of_a_section_is_explained(name):
 @pytest.mark.parametrize("name", ["/sitemap.xml", "/sitemap.xml.gz", f"{HOST}/sitemap.xml?v=2", "/sitemap.xml#x"])
 def test_the_index_of_the_site_is_explained(name):
     register("more", AllLanguages)
-    for label in ("products", "more"):
-        refresh(get_section(label, get_site()))
+    build()
 
     match = found(name)
 
@@ -73,8 +77,6 @@ def test_the_index_of_the_site_is_explained(name):
 
 
 def test_the_second_name_of_the_index_is_known_as_a_redirect():
-    refresh(get_section("products", get_site()))
-
     assert str(found("/sitemap_index.xml").reason) == (
         "This redirects to sitemap.xml, the index of example.com: 2 pages, 12 URLs."
     )
@@ -103,8 +105,6 @@ def test_a_page_that_does_not_exist_says_so():
 
 
 def test_a_retired_page_says_so():
-    section = get_section("products", get_site())
-    refresh(section)
     build(repack=True)
 
     match = found("/sitemap-products-1.xml")
@@ -137,7 +137,6 @@ def test_other_urls_are_no_sitemaps(url):
 
 
 def test_a_planned_page_costs_one_query(django_assert_num_queries):
-    refresh(get_section("products", get_site()))
     site = get_site()
 
     with django_assert_num_queries(1):

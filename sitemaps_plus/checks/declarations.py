@@ -50,6 +50,14 @@ def check_limit(sitemap: Any) -> Found:
 
 
 @check_each()
+def check_protocol(sitemap: Any) -> Found:
+    """sitemaps_plus.E007: protocol is one of the two that URLs of a site have."""
+    protocol = declared(sitemap, "protocol")
+    if protocol not in (None, "http", "https"):
+        yield "E007", f".protocol is {protocol!r}.", 'Use "http" or "https", or leave it out for that of the origin.'
+
+
+@check_each()
 def check_fill(sitemap: Any) -> Found:
     """sitemaps_plus.E007: fill is a share of a page."""
     fill = declared(sitemap, "fill", 1.0)
@@ -126,6 +134,16 @@ def check_date(sitemap: Any) -> Found:
     if isinstance(value, str) and not _is_date(value):
         text = f".lastmod is the text {value!r}, which is not a date, and the same for every row."
         yield "E012", text, f"For the column of that name write lastmod = F({value!r})."
+
+
+@check_each()
+def check_path(sitemap: Any) -> Found:
+    """sitemaps_plus.E012: location is not a text that is no URL, such as the name of a column."""
+    value = declared(sitemap, "location")
+    if isinstance(value, str) and not value.strip().lower().startswith(("/", "http://", "https://")):
+        text = f".location is the text {value!r}, which is not a URL, and the same for every row."
+        column = f' For the column of that name write location = UrlFor("...", {value}=F("{value}")).'
+        yield "E012", text, "Begin a path with '/'." + (column if value.isidentifier() else "")
 
 
 @check_each()

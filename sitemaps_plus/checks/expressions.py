@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.contrib import sitemaps as contrib
 from django.core.exceptions import FieldDoesNotExist, FieldError
 from django.db.models import Aggregate, DateField, F, OuterRef, QuerySet, Subquery
 
@@ -180,17 +181,33 @@ def _leads_to_many(query: Any, name: str) -> bool:
 
 @check_each()
 def check_news(sitemap: Any) -> Found:
-    """sitemaps_plus.E022: a section of news has a date field and a window of time."""
+    """sitemaps_plus.E022: a section of news has a date field and a window of time; other rows have their date field."""
     if issubclass(class_of(sitemap), NewsSitemap):
         yield from _check_date_field(sitemap)
         yield from _check_window(sitemap)
+    elif issubclass(class_of(sitemap), contrib.GenericSitemap):
+        yield from _check_date_attribute(sitemap)
+
+
+def _check_date_attribute(sitemap: Any) -> Found:
+    """Report a date field that objects do not have; it may also be a property or an annotation."""
+    queryset, name = queryset_of(sitemap), declared(sitemap, "date_field")
+    if queryset is None or name is None or makes_rows(class_of(sitemap)):
+        return
+    if not hasattr(queryset.model, name) and name not in queryset.query.annotations:
+        text = f".date_field is {name!r}, which {queryset.model.__name__} does not have."
+        yield "E022", text, f"Name the field with the date of the last change. {_dates_of(queryset.model)}"
+
+
+def _dates_of(model: Any) -> str:
+    dates = ", ".join(field.name for field in model._meta.concrete_fields if isinstance(field, DateField)) or "none"
+    return f"Fields with dates: {dates}."
 
 
 def _check_date_field(sitemap: Any) -> Found:
     model, name = model_of(sitemap), declared(sitemap, "date_field")
     if model is None or name is None:
         return
-    dates = ", ".join(field.name for field in model._meta.concrete_fields if isinstance(field, DateField)) or "none"
     try:
         field: Any = model._meta.get_field(name)
     except FieldDoesNotExist:
@@ -198,7 +215,7 @@ def _check_date_field(sitemap: Any) -> Found:
     if not isinstance(field, DateField):
         reason = "is not a field" if field is None else f"is a {type(field).__name__}"
         text = f".date_field is {name!r}, which {reason} of {model.__name__}."
-        yield "E022", text, f"Name the field with the time of publication. Fields with dates: {dates}."
+        yield "E022", text, f"Name the field with the time of publication. {_dates_of(model)}"
 
 
 def _check_window(sitemap: Any) -> Found:

@@ -96,6 +96,12 @@ def lazy_items(sitemap: Any, report: Report | None = None) -> Any:
     Items whose languages cannot be found are added to `report`.
     """
     items = sitemap.items()
+    if not isinstance(items, Iterable) and not hasattr(items, "__getitem__"):
+        # Not its repr(), which may make a query.
+        given = "None" if items is None else f"a {type(items).__name__}"
+        raise InvalidSitemap(
+            f"{name_of(sitemap)}.items() returned {given}. Return a QuerySet, as in Model.objects.all(), or a list."
+        )
     if isinstance(items, RawQuerySet) or not hasattr(items, "__getitem__"):
         items = list(items)
     items = _in_order(sitemap, with_columns(sitemap, items))

@@ -10,7 +10,6 @@ from typing import Any, TypeVar, overload
 
 from django.contrib import sitemaps as contrib
 from django.db.models import Manager, Model, QuerySet
-from django.db.models.query import RawQuerySet
 
 from sitemaps_plus.declare.hooks import Hook, Hooks, class_of, is_constant, read_hooks
 from sitemaps_plus.declare.items import check_computed, without_combinator
@@ -144,10 +143,13 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
     _check_languages(cls)
     hooks = read_hooks(sitemap)
     _check_hooks(cls, hooks)
+    rows = inspect.getattr_static(sitemap, "queryset", None)
+    if not issubclass(cls, ModelSitemap | contrib.GenericSitemap):
+        return
+    _check_no_model(cls, rows)
     if issubclass(cls, ModelSitemap):
         _check_rows(cls, sitemap.queryset)
-    rows = inspect.getattr_static(sitemap, "queryset", None)
-    if isinstance(rows, QuerySet) and issubclass(cls, ModelSitemap | contrib.GenericSitemap) and not makes_rows(cls):
+    if isinstance(rows, QuerySet) and not makes_rows(cls):
         _check_filtered(cls, rows)
         check_computed(sitemap, hooks, rows)
 
@@ -201,19 +203,22 @@ def _check_rows(cls: type[ModelSitemap], queryset: Any) -> None:
         raise InvalidSitemap(
             f"{cls.__name__} has no rows: set queryset = Model.objects.all(), or override get_queryset()."
         )
-    if isinstance(queryset, type) and issubclass(queryset, Model):
-        name = queryset.__name__
-        raise InvalidSitemap(f"{cls.__name__}.queryset is the model {name}; set queryset = {name}.objects.all().")
     for name in ("items", "get_queryset"):
         if isinstance(getattr(cls, name), QuerySet | Manager):
             raise InvalidSitemap(f"{cls.__name__}.{name} is no method; name these rows queryset.")
     if inspect.isroutine(queryset):
         raise InvalidSitemap(f"{cls.__name__}.queryset is a method; name it get_queryset.")
-    if isinstance(queryset, list | tuple | RawQuerySet):
+    if not (queryset is None or hasattr(queryset, "all") or hasattr(type(queryset), "__get__")):
         raise InvalidSitemap(
-            f"{cls.__name__}.queryset is a {type(queryset).__name__}. Give it a QuerySet, or derive the class from "
-            "Sitemap and return these rows from items()."
+            f"{cls.__name__}.queryset is a {type(queryset).__name__}. Give it a QuerySet, as in Model.objects.all(), "
+            "or derive the class from Sitemap and return these rows from items()."
         )
+
+
+def _check_no_model(cls: type, queryset: Any) -> None:
+    if isinstance(queryset, type) and issubclass(queryset, Model):
+        name = queryset.__name__
+        raise InvalidSitemap(f"{cls.__name__}.queryset is the model {name}; set queryset = {name}.objects.all().")
 
 
 def _check_filtered(cls: type, rows: QuerySet[Any]) -> None:

@@ -181,9 +181,11 @@ class UrlFor:
         )
 
     def _reverse_error(self, error: NoReverseMatch) -> InvalidEntry:
+        problem = next(iter(self.check()), None)
         return InvalidEntry(
             "E-URL-REVERSE",
-            f"{self!r}: {_shortened(str(error))} Correct the value or the URL pattern, "
+            problem
+            or f"{self!r}: {_shortened(str(error))} Correct the value or the URL pattern, "
             "or leave such rows out of the queryset.",
         )
 

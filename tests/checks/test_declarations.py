@@ -242,6 +242,33 @@ def test_e012_a_date_hook_is_not_the_name_of_a_column(base):
     assert "lastmod = F('updated_at')" in text
 
 
+def test_e012_a_location_is_not_the_name_of_a_column():
+    register_rows(location="slug")
+
+    ((id, text, hint),) = parts()
+
+    assert (id, text) == ("E012", "Rows.location is the text 'slug', which is not a URL, and the same for every row.")
+    assert hint.endswith('write location = UrlFor("...", slug=F("slug")).')
+
+
+def test_e012_a_path_begins_with_a_slash():
+    register("pages", type("Pages", (Sitemap,), {"location": "about/us/"}))
+
+    ((id, _, hint),) = parts()
+
+    assert (id, hint) == ("E012", "Begin a path with '/'.")
+
+
+@pytest.mark.parametrize("base", [Sitemap, contrib.Sitemap], ids=["ours", "contrib"])
+def test_e007_a_protocol_is_a_word(base):
+    register("pages", type("Pages", (base,), {"protocol": "https://"}))
+
+    id, text = only_text()
+
+    assert id == "E007"
+    assert 'Pages.protocol is \'https://\'. Use "http" or "https"' in text
+
+
 @pytest.mark.parametrize("text", ["2026-01-01", "2026-01-01T12:00:00Z"])
 def test_e012_is_silent_where_the_text_is_a_date(text):
     register("pages", type("Pages", (Sitemap,), {"lastmod": text}))

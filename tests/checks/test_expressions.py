@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce, Concat, Upper
 
 from check_messages import parts, register_rows
 from sitemaps_plus import (
+    GenericSitemap,
     Image,
     NewsSitemap,
     PerLanguage,
@@ -240,5 +241,23 @@ def test_e022_a_window_is_a_time(window: Any) -> None:
 @pytest.mark.parametrize("name", ["published_on", "updated_at"])
 def test_e022_dates_and_datetimes_are_both_good(name: str) -> None:
     register_rows(Product, NewsSitemap, date_field=name, window=timedelta(hours=1))
+
+    assert problems() == []
+
+
+@pytest.mark.parametrize("base", [contrib.GenericSitemap, GenericSitemap], ids=["contrib", "ours"])
+def test_e022_rows_have_the_date_field_of_a_generic_sitemap(base: Any) -> None:
+    register("products", base({"queryset": Product.objects.all(), "date_field": "updated"}))
+
+    ((id, text, hint),) = problems()
+
+    assert (id, text) == ("E022", "GenericSitemap.date_field is 'updated', which Product does not have.")
+    assert hint.endswith("Fields with dates: updated_at, published_on.")
+
+
+@pytest.mark.parametrize("name", [None, "updated_at", "newest", "get_absolute_url"])
+def test_e022_a_date_field_may_be_anything_that_objects_have(name: str | None) -> None:
+    rows = Product.objects.annotate(newest=F("updated_at"))
+    register("products", GenericSitemap({"queryset": rows, "date_field": name}))
 
     assert problems() == []

@@ -386,8 +386,13 @@ def test_a_method_that_gives_the_rows_is_get_queryset():
 
 @pytest.mark.parametrize(
     ("rows", "kind"),
-    [(lambda: [Product()], "list"), (lambda: Product.objects.raw("SELECT * FROM testapp_product"), "RawQuerySet")],
-    ids=["list", "raw"],
+    [
+        (lambda: [Product()], "list"),
+        (lambda: {"queryset": Product.objects.all()}, "dict"),
+        (lambda: "Product", "str"),
+        (lambda: Product.objects.raw("SELECT * FROM testapp_product"), "RawQuerySet"),
+    ],
+    ids=["list", "dict", "text", "raw"],
 )
 def test_a_list_is_no_queryset(rows, kind):
     with pytest.raises(InvalidSitemap, match=rf"Products.queryset is a {kind}. .* return these rows from items\(\)"):

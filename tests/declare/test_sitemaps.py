@@ -118,6 +118,16 @@ def test_a_location_by_url_name_leaves_out_what_cannot_be_named(settings, caplog
     assert "location" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("given", "named"), [(None, "None"), (Product.objects, "a Manager"), (Product, "a ModelBase")], ids=str
+)
+def test_items_that_cannot_be_listed_name_class_method_and_remedy(given, named):
+    made = listed(given)
+
+    with pytest.raises(InvalidSitemap, match=rf"^Listed.items\(\) returned {named}. Return a QuerySet, as in Model"):
+        urls(made)
+
+
 def test_an_expression_without_rows_names_class_hook_and_remedy():
     made = listed(["/"], lastmod=F("updated_at"))
 

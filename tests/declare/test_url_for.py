@@ -286,6 +286,13 @@ def test_the_message_about_a_value_that_no_pattern_takes_is_short_and_names_a_re
     assert len(str(caught.value)) < 600
 
 
+def test_a_row_is_not_blamed_for_a_name_that_no_pattern_has():
+    with pytest.raises(InvalidEntry, match=r"no URL pattern has this name. Correct it, or give the pattern") as caught:
+        built("nowhere", {"value": "a"})
+
+    assert "leave such rows out" not in str(caught.value)
+
+
 def test_a_converter_that_a_name_reaches_last_may_refuse_the_value_in_any_way():
     class Urls:
         urlpatterns = [

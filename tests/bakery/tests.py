@@ -3,11 +3,12 @@
 import gzip
 import os
 from datetime import UTC, datetime
-from unittest import mock
+from unittest import mock, skipUnless
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 from xml.etree import ElementTree
 
+from django.apps import apps
 from django.conf import settings
 from django.core.files.storage import storages
 from django.core.management import call_command
@@ -167,6 +168,20 @@ class ChangingTests(TestCase):
             self.client.get(BREADS)
         with self.assertNumQueries(len(second)):
             self.client.get(BREADS)
+
+
+@skipUnless(apps.is_installed("django.contrib.sites"), "there is no Site")
+class SiteTests(TestCase):
+    def test_the_site_moves(self):
+        from django.contrib.sites.models import Site
+
+        Bread.objects.create(slug="rye")
+        site = Site.objects.get_current()
+        site.domain = "bakery.example"
+        site.save()
+        self.addCleanup(Site.objects.clear_cache)
+
+        self.assertEqual(listed(self.client.get(BREADS)), ["http://bakery.example/breads/rye/"])
 
 
 class PagesTests(TestCase):

@@ -113,6 +113,12 @@ def test_every_check_is_explained():
     assert _missing({f"sitemaps_plus.{check}" for check in ids}, _read("checks.md")) == []
 
 
+def test_two_checks_never_share_a_number():
+    numbers = [number for cells in _rows(_read("checks.md")) for number in re.findall(r"[EW](\d{3})", cells[0])]
+
+    assert sorted(numbers) == sorted(set(numbers))
+
+
 def test_no_check_is_explained_that_is_gone():
     source = _sources(*PACKAGE.glob("checks*.py"), *PACKAGE.glob("checks*/**/*.py"))
 

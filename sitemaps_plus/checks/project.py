@@ -122,7 +122,7 @@ def check_one_origin_for_several_sites(**_kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_origin_chooses(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.E025: one entry of ORIGIN is the site of a request, and each has files of its own."""
+    """sitemaps_plus.E028: one entry of ORIGIN is the site of a request, and each has files of its own."""
     given = get_settings().ORIGIN
     if not isinstance(given, Mapping) or not _has_ids(given) or any(map(_origin_error, given.values())):
         return []
@@ -133,7 +133,7 @@ def check_origin_chooses(**_kwargs: Any) -> list[CheckMessage]:
                 f'SITEMAPS_PLUS["ORIGIN"] has no entry for SITE_ID = {fixed}, only for {list(given)}: every request of '
                 "a sitemap fails.",
                 hint=f'Add {fixed}: "https://example.com", or correct SITE_ID.',
-                id="sitemaps_plus.E025",
+                id="sitemaps_plus.E028",
             )
         ]
     found: list[NoOrigin] = []
@@ -142,7 +142,7 @@ def check_origin_chooses(**_kwargs: Any) -> list[CheckMessage]:
         Error(
             f'SITEMAPS_PLUS["ORIGIN"]: {error}',
             hint="No request can choose between two entries with the same host: give each another host or port.",
-            id="sitemaps_plus.E025",
+            id="sitemaps_plus.E028",
         )
         for error in found
     ]

@@ -260,7 +260,11 @@ def test_each_site_is_built_under_its_own_host(settings: Any, folder: Path) -> N
     assert locs(gzip.decompress((second / "sitemap-products-1.xml.gz").read_bytes())) == ["https://localhost:8000/two/"]
 
 
-def test_origins_by_site_are_all_built(settings: Any, folder: Path) -> None:
+@pytest.mark.parametrize("framework", [True, False], ids=["with the Sites framework", "without"])
+def test_origins_by_site_are_all_built(settings: Any, folder: Path, framework: bool) -> None:
+    if not framework:
+        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+        del settings.SITE_ID
     settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://www.example.com", 2: "http://example.org"}}
     register("products", Products)
     make_products(1)

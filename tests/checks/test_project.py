@@ -217,31 +217,31 @@ def test_e005_is_silent_where_each_site_has_its_own(settings):
     assert texts() == []
 
 
-def test_e025_site_id_has_an_entry(settings):
+def test_e028_site_id_has_an_entry(settings):
     settings.SITE_ID = 3
     settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}
 
     id, text = only_text()
 
-    assert id == "E025"
+    assert id == "E028"
     assert "no entry for SITE_ID = 3, only for [1, 2]" in text
     assert 'Add 3: "https://example.com"' in text
 
 
-def test_e025_no_two_entries_have_one_host(settings):
+def test_e028_no_two_entries_have_one_host(settings):
     settings.SITEMAPS_PLUS = {
         "ORIGIN": {1: "https://a.example", 2: "http://A.example", 3: "https://a.example:8443", 4: "https://a.example"}
     }
 
     first, second = texts()
 
-    assert first[0] == second[0] == "E025"
+    assert first[0] == second[0] == "E028"
     assert "The sites 1 and 2 have the same host, a.example" in first[1]
     assert "The sites 1 and 4" in second[1]
     assert "give each another host or port" in first[1]
 
 
-def test_e025_is_silent_where_the_host_chooses(settings):
+def test_e028_is_silent_where_the_host_chooses(settings):
     settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
     del settings.SITE_ID
     settings.SITEMAPS_PLUS = {"ORIGIN": {1: "https://a.example", 2: "https://b.example"}}

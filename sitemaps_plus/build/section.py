@@ -133,7 +133,7 @@ class SectionBuild:
             first = result.report.problems[0]
             raise SitemapError(
                 f"All {result.report.left_out:,} rows were left out, so the section keeps its files. "
-                f"The first one: {first.hook}: {first.reason}"
+                f"The first one: row {first.key}, {first.hook}: {first.reason}"
             )
         if self.options.allow_shrink:
             return

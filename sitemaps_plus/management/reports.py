@@ -66,7 +66,9 @@ def build_lines(result: BuildResult, style: Style) -> Iterator[str]:
     for section in result.sections:
         yield _section_line(section, style)
         for problem in section.report.problems[:PROBLEMS_PER_SECTION]:
-            yield f"    row {problem.key}, {problem.hook}: {problem.reason}"
+            # The error of a section may name its first row.
+            if (line := f"row {problem.key}, {problem.hook}: {problem.reason}") not in (section.error or ""):
+                yield f"    {line}"
     for index in result.indexes:
         yield f"Index: {index}"
     sections = [section for section in result.sections if not section.error]

@@ -204,6 +204,17 @@ def test_the_reason_of_a_failure_is_on_the_console_once(
     assert "json" in options or "W3C date" not in stdout + stderr
 
 
+def test_a_row_that_the_error_of_a_section_names_is_not_shown_again() -> None:
+    register("products", type("Products", (Products,), {"location": lambda self, item: f"nowhere-{item.slug}"}))
+    rows = make_products(3)
+
+    stdout, _, failure = run()
+
+    assert f"The first one: row {rows[0].pk}, location: The URL 'nowhere-product-1' is relative" in str(failure)
+    assert "nowhere-product-1'" not in stdout
+    assert "nowhere-product-2'" in stdout
+
+
 def test_an_unexpected_error_is_logged_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     register("broken", Broken)
 

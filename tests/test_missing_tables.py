@@ -17,6 +17,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
+from django.urls import path
 
 from admin_pages import HISTORY, STATUS, client_of
 from factories import ProductFactory
@@ -24,11 +25,13 @@ from samples import Products
 from sitemaps_plus import register, views
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from testapp.models import Product
+from xml_checks import locs
 
 # Outside a transaction, which a server would give up for the missing table.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MIGRATE = "The tables of sitemaps_plus are missing or out of date in the database 'default'. Run `manage.py migrate`."
+CLASSIC = "django.contrib.sitemaps.views.sitemap"
 PAGE = "/sitemap-products-1.xml"
 
 
@@ -166,13 +169,16 @@ def test_status_and_health_say_that_migrate_is_needed(client: Client, settings: 
 
 
 @pytest.mark.usefixtures("not_migrated")
-def test_the_classic_views_need_no_tables(rf: RequestFactory) -> None:
+def test_the_classic_views_need_no_tables(rf: RequestFactory, settings: Any) -> None:
+    settings.ROOT_URLCONF = type("URLconf", (), {"urlpatterns": [path("<section>.xml", views.sitemap, name=CLASSIC)]})
     Site.objects.clear_cache()
     sitemaps = {"products": GenericSitemap({"queryset": Product.objects.order_by("pk")})}
     request: HttpRequest = rf.get("/sitemap.xml", headers={"user-agent": "Googlebot/2.1"})
 
     with CaptureQueriesContext(connection) as queries:
-        response = views.sitemap(request, sitemaps=sitemaps).render()
+        index = views.index(request, sitemaps=sitemaps).render()
+        page = views.sitemap(request, sitemaps=sitemaps).render()
 
-    assert b"<loc>http://example.com/" in response.content
+    assert locs(index.content) == ["http://example.com/products.xml"]
+    assert locs(page.content) == ["http://example.com/products/a/"]
     assert not [query for query in queries if "sitemaps_plus" in query["sql"]]

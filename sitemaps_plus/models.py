@@ -74,6 +74,22 @@ class SitemapPage(models.Model):
     )
     origin = models.CharField(_("origin"), max_length=300, blank=True, default="")
     checked_at = models.DateTimeField(_("checked at"), null=True, blank=True)
+    settles_at = models.DateTimeField(
+        _("settles at"),
+        null=True,
+        blank=True,
+        help_text=_("From when on a rendering holds until the validator changes; empty if only rendering tells."),
+    )
+    verified_at = models.DateTimeField(
+        _("verified at"), null=True, blank=True, help_text=_("When the page was last rendered.")
+    )
+    seconds = models.FloatField(_("seconds"), null=True, blank=True, help_text=_("How long the last rendering took."))
+    unseen = models.PositiveIntegerField(
+        _("unseen changes"), default=0, help_text=_("URLs that differed although the validator was the same.")
+    )
+    unseen_at = models.DateTimeField(
+        _("unseen changes found at"), null=True, blank=True, help_text=_("When a rendering last found such a change.")
+    )
     retired_at = models.DateTimeField(_("retired at"), null=True, blank=True)
 
     class Meta:

@@ -20,7 +20,14 @@ LAST = b"the last one, in several parts"
 
 def put(cache: DocumentCache, data: bytes, name: str = NAME) -> Kept:
     return cache.keep(
-        name, data, digest=sha256(data).hexdigest(), size=9, version="as it is", changed_at=-1.5, checked_at=time.time()
+        name,
+        data,
+        digest=sha256(data).hexdigest(),
+        size=9,
+        version="as it is",
+        changed_at=-1.5,
+        checked_at=time.time(),
+        rendered_at=time.time(),
     )
 
 

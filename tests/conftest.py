@@ -15,10 +15,11 @@ from hypothesis import settings as hypothesis_settings
 from clock import Clock
 from own_templates import put_template
 from sitemaps_plus import registry
+from sitemaps_plus.plan import verification
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.render import pages
-from sitemaps_plus.serve import cached, crawlers
+from sitemaps_plus.serve import cached, crawlers, live
 from sitemaps_plus.stores.packing import Document
 
 # How long an example takes varies with the load of the machine; only their number counts.
@@ -49,6 +50,24 @@ def _cached_in_transactions(request: pytest.FixtureRequest, monkeypatch: pytest.
     """
     if request.node.get_closest_marker("in_transactions") is None:
         monkeypatch.setattr(cached, "is_in_transaction", lambda: False)
+
+
+@pytest.fixture(autouse=True)
+def _verified_late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verify decided pages as late as possible: most tests are about what the database tells.
+
+    The mark `verifies` leaves it as it is for users, who have small pages verified at every check.
+    """
+    if request.node.get_closest_marker("verifies"):
+        return
+    at_once = live.compare_after
+
+    def late(section: Section, seconds: float, *, is_decided: bool, is_reported: bool = False) -> float:
+        after = at_once(section, seconds, is_decided=is_decided, is_reported=is_reported)
+        return max(after, verification.LATEST) if is_decided else after
+
+    monkeypatch.setattr(live, "compare_after", late)
+    monkeypatch.setattr(verification, "SPARE", 0.0)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from sitemaps_plus.build.due import WhyDue
 from sitemaps_plus.build.executors.base import Outcome
 from sitemaps_plus.errors import PageFull
+from sitemaps_plus.plan.currency import Reason
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import record_rendering
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_BUILD, Report
@@ -30,6 +31,8 @@ class Assembly:
         self._rendered: dict[int, Page] = {}
         self._out: set[int] = set()
         self._splits: Counter[int] = Counter()
+        self.reasons: dict[int, Reason] = {}
+        """Why each page is rendered, by number."""
         self._problems = 0
         self._follow(plan)
 
@@ -66,8 +69,8 @@ class Assembly:
             return True
         return False
 
-    def settle(self, report: Report) -> Iterator[Outcome]:
-        """Record the outcomes in plan order, up to a page that failed, and yield them."""
+    def settle(self, report: Report) -> Iterator[tuple[int, Outcome]]:
+        """Record the outcomes in plan order, up to a page that failed, and yield them with the pages' numbers."""
         section = self.plan.section
         for page in self.plan.pages:
             if self._failed and page.number == self._failed.number:
@@ -79,7 +82,7 @@ class Assembly:
             # If the planner has seen a change since, this is the old content.
             if outcome.found and page.record.validator == self._rendered[page.number].record.validator:
                 record_rendering(section, page, **outcome.found)
-            yield outcome
+            yield page.number, outcome
 
     def _follow(self, plan: Plan) -> None:
         self.plan = plan
@@ -87,11 +90,11 @@ class Assembly:
         for number, page in list(self._rendered.items()):
             if not self._is_planned(page):
                 del self._rendered[number], self.outcomes[number]
-        self._waiting = deque(
-            page
-            for page in plan.pages
-            if page.number not in self._out | self.outcomes.keys() and self._why_due(plan, page)
-        )
+        self._waiting: deque[Page] = deque()
+        for page in plan.pages:
+            if page.number not in self._out | self.outcomes.keys() and (reason := self._why_due(plan, page)):
+                self._waiting.append(page)
+                self.reasons[page.number] = reason
 
     def _is_planned(self, page: Page) -> bool:
         return self._ranges.get(page.number) == (page.start, page.end)

@@ -16,15 +16,16 @@ from django.utils import timezone
 
 from sitemaps_plus.build.publishing import PublishedSet
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.declare.registry import chosen_labels
+from sitemaps_plus.declare.registry import chosen_labels, registry
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.plan.currency import NO_URLS, CurrencyCheck, Reason, unlisted
+from sitemaps_plus.plan.currency import NO_URLS, UNDECIDED, CurrencyCheck, Reason, unlisted
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
-from sitemaps_plus.plan.validators import fingerprint_of, longest, moment
+from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of, moment
+from sitemaps_plus.plan.verification import Allowance, age_of, longest
 from sitemaps_plus.stores.manifest import SectionEntry
 
 NO_USABLE_ROW = Reason("none of its rows had a usable URL when it was last rendered", is_stale=False)
@@ -32,6 +33,10 @@ OLD = Reason("its rows were last read long ago, see MAX_AGE", is_stale=False)
 RAISED = Reason("your code raised an error for one of its rows, which may work now", is_stale=False)
 LEFT_OUT = Reason("rows or parts of rows were left out, and the build is strict", is_stale=False)
 FULL = Reason("--full renders all pages", is_stale=False)
+VERIFIED = Reason("it is verified: a row may have changed without its date", is_stale=False)
+
+CONFIRMING = (OLD, FULL, VERIFIED)
+"""The reasons for rendering a page that should not have changed, as far as the database tells."""
 
 WhyDue = Callable[[Plan, Page], Reason | None]
 """Returns why a build has to render a page of a plan, or None where it has not."""
@@ -59,11 +64,12 @@ def examine(labels: Sequence[str] = (), *, sites: Sequence[str] = (), full: bool
     errors: list[NoOrigin] = []
     with neutral():
         for site in chosen_sites(sites, errors.append):
-            published = PublishedSet(site)
+            published, allowance = PublishedSet(site), Allowance(len(registry))
             planned = []
             for label in labels:
                 try:
-                    yield from _examine_section(site, label, published.manifest.section(label), full=full)
+                    known = published.manifest.section(label)
+                    yield from _examine_section(site, label, known, allowance, full=full)
                     planned.append(label)
                 except Exception as error:  # code of the project
                     yield Due(
@@ -75,25 +81,43 @@ def examine(labels: Sequence[str] = (), *, sites: Sequence[str] = (), full: bool
         raise unusable
 
 
-def due_check(section: Section, known: SectionEntry, fingerprint: str, *, full: bool, is_strict: bool) -> WhyDue:
-    """Return the function that says why a build has to render a page of a section.
+def due_check(
+    plan: Plan,
+    known: SectionEntry,
+    fingerprint: Fingerprint,
+    allowance: Allowance,
+    *,
+    full: bool,
+    is_strict: bool,
+) -> WhyDue:
+    """Return the function that says why a build has to render a page of a section, in `plan` or a later plan.
 
     `known` is the manifest entry of the section. With `is_strict` a page that leaves anything out is rendered, so that
-    the build fails with what it leaves out.
+    the build fails with what it leaves out. Pages that need not be rendered are verified as far as `allowance` goes.
     """
+    section = plan.section
     currency = CurrencyCheck(section, fingerprint)
     now = timezone.now()
 
-    def why_due(plan: Plan, page: Page) -> Reason | None:
+    def why_needed(plan: Plan, page: Page) -> Reason | None:
         if not plan.is_listed(page):
             # Nobody renders a page without rows. One whose rows all had no URL may have some now.
             return NO_USABLE_ROW if page.record.rows != 0 else None
+        reason = currency.why_not_current(page.record, known)
+        if reason is UNDECIDED and age_of(page, now) < (section.max_age or 0.0):
+            reason = None
         return (
-            currency.why_not_current(page.record, known)
+            reason
             or (OLD if _is_old(section, page, now) else None)
             or _why_retry(known, page, is_strict=is_strict)
             or (FULL if full else None)
         )
+
+    rest = [page for page in plan.listed if not why_needed(plan, page)]
+    verified = allowance.choose(section, rest, now)
+
+    def why_due(plan: Plan, page: Page) -> Reason | None:
+        return why_needed(plan, page) or (VERIFIED if page.number in verified and plan.is_listed(page) else None)
 
     return why_due
 
@@ -114,10 +138,12 @@ def _is_old(section: Section, page: Page, now: datetime) -> bool:
     return not 0 <= age <= longest(f"{section.site.id}|{section.label}|{page.number}")
 
 
-def _examine_section(site: SiteOrigin, label: str, known: SectionEntry, *, full: bool) -> Iterator[Due]:
+def _examine_section(
+    site: SiteOrigin, label: str, known: SectionEntry, allowance: Allowance, *, full: bool
+) -> Iterator[Due]:
     section = get_section(label, site)
     with _planned_for_now(section) as plan:
-        why_due = due_check(section, known, fingerprint_of(section), full=full, is_strict=get_settings().STRICT)
+        why_due = due_check(plan, known, fingerprint_of(section), allowance, full=full, is_strict=get_settings().STRICT)
         found = [(page.number, reason) for page in plan.pages if (reason := why_due(plan, page))]
         found += [(number, NO_URLS) for number in unlisted(plan, known)]
     yield from (Due(site.domain, label, number, *reason) for number, reason in found)

@@ -48,6 +48,8 @@ class SectionResult:
     """How many pages the index lists."""
     rendered: int = 0
     """How many pages were rendered, changed or not."""
+    verified: int = 0
+    """How many of these only to find changes of which the database does not tell."""
     skipped: int = 0
     """How many pages were not rendered."""
     written: int = 0
@@ -63,6 +65,8 @@ class SectionResult:
     """The problems of the pages that were rendered now."""
     error: str | None = None
     """Why the section was not published; its files were not changed."""
+    unseen: dict[int, int] = field(default_factory=dict)
+    """How many URLs of a page had changed although the database told of no change, by number; 0 if unknown."""
     is_stopped: bool = False
     """Whether it was not published because the build was stopped."""
     objection: Objection | None = None
@@ -91,8 +95,10 @@ class SectionResult:
             "site": self.site,
             "label": self.label,
             **{name: getattr(self, name) for name in _COUNTS},
+            "verified": self.verified,
             "dropped": self.report.dropped,
             "warnings": self.report.warned,
+            "unseen": {str(number): count for number, count in self.unseen.items()},
             "error": self.error,
             "held_back": self.is_held_back,
         }

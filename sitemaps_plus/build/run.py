@@ -19,11 +19,12 @@ from sitemaps_plus.build.publishing import PublishedSet
 from sitemaps_plus.build.results import BuildProgress, BuildResult, SectionResult
 from sitemaps_plus.build.section import SectionBuild
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.declare.registry import chosen_labels
+from sitemaps_plus.declare.registry import chosen_labels, registry
 from sitemaps_plus.errors import BuildLocked, LeaseLost, NoOrigin, SitemapError, Stopped
 from sitemaps_plus.models import Build
 from sitemaps_plus.plan.sections import get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
+from sitemaps_plus.plan.verification import Allowance
 from sitemaps_plus.protocol.names import site_directory
 from sitemaps_plus.protocol.reports import IN_RESULT, Report
 from sitemaps_plus.signals import published as published_signal
@@ -109,6 +110,7 @@ class SiteBuild:
         try:
             get_store().sweep(site_directory(self.site.domain))
             published = PublishedSet(self.site, is_verified=self.options.full)
+            self._allowance = Allowance(len(registry))
         except Exception as error:
             self._fail(error, "The published set of %s cannot be built upon", f"site {self.site.domain}")
             return
@@ -142,6 +144,7 @@ class SiteBuild:
                 done,
                 published=published,
                 options=self.options,
+                allowance=self._allowance,
                 crew=self._crew,
                 pause=self._pause,
                 report=self._report,

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from sitemaps_plus.build.assembly import Assembly
-from sitemaps_plus.build.due import due_check
+from sitemaps_plus.build.due import CONFIRMING, VERIFIED, due_check
 from sitemaps_plus.build.executors.base import Executor, Outcome, Task, declaration
 from sitemaps_plus.build.executors.here import Here
 from sitemaps_plus.build.options import BuildOptions
@@ -19,11 +19,13 @@ from sitemaps_plus.build.shrink_guard import why_not_publish
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.plan.pages import Page, active
-from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.planner import has_moved, record_unseen, refresh
 from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.plan.validators import fingerprint_of
-from sitemaps_plus.protocol.names import site_directory
+from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of
+from sitemaps_plus.plan.verification import Allowance
+from sitemaps_plus.protocol.names import page_file, site_directory
 from sitemaps_plus.protocol.shapes import Shape, merge
+from sitemaps_plus.stores.packing import count_differences, unpack
 from sitemaps_plus.stores.staging import Staging, stage
 
 
@@ -40,6 +42,7 @@ class SectionBuild:
         *,
         published: PublishedSet,
         options: BuildOptions,
+        allowance: Allowance,
         crew: Executor | None,
         pause: Callable[[], None],
         report: Callable[[BuildProgress], None],
@@ -48,6 +51,7 @@ class SectionBuild:
         self.result = result
         self.published = published
         self.options = options
+        self.allowance = allowance
         self.known = published.manifest.section(section.label)
         self._crew = crew
         self._pause = pause
@@ -63,13 +67,40 @@ class SectionBuild:
             assembly = self._render(staging, fingerprint)
             pages = self._listed(assembly)
             self._guard(urls_before, pages, assembly.outcomes)
+            unseen = self._unseen(assembly, pages, staging, fingerprint)
             self._publish(assembly, pages, staging, fingerprint, began)
+            for page, count in unseen:
+                record_unseen(page, count)
+                self.result.unseen[page.number] = count
 
-    def _render(self, staging: Staging, fingerprint: str) -> Assembly:
+    def _unseen(
+        self, assembly: Assembly, pages: list[Page], staging: Staging, fingerprint: Fingerprint
+    ) -> list[tuple[Page, int]]:
+        """Return the pages that differ from their files although nothing told so, and how many URLs differ."""
+        found = []
+        for page in pages:
+            outcome = assembly.outcomes.get(page.number)
+            if outcome is None or assembly.reasons.get(page.number) not in CONFIRMING:
+                continue
+            if self.known.digest(page.number) in ("", outcome.found["digest"]) or self._has_moved(page, fingerprint):
+                continue
+            before = self.published.files.read_page(self.section.label, page.number)
+            after = staging.read(page_file(self.section.label, page.number))
+            found.append((page, count_differences(unpack(before), unpack(after)) if before else 0))
+        return found
+
+    def _has_moved(self, page: Page, fingerprint: Fingerprint) -> bool:
+        """Return whether rows of a page changed, by the database, since the build looked."""
+        if self.section.paged_by == "key":
+            return has_moved(self.section, page)
+        return fingerprint_of(self.section) != fingerprint
+
+    def _render(self, staging: Staging, fingerprint: Fingerprint) -> Assembly:
         """Render the pages that are due to the staging area, and return them."""
         options, result = self.options, self.result
-        check = due_check(self.section, self.known, fingerprint, full=options.full, is_strict=options.is_strict)
-        assembly = Assembly(refresh(self.section, force=True, repack=options.repack), check)
+        plan = refresh(self.section, force=True, repack=options.repack)
+        check = due_check(plan, self.known, fingerprint, self.allowance, full=options.full, is_strict=options.is_strict)
+        assembly = Assembly(plan, check)
         here = Here(self.section)
         try:
             while assembly.is_open:
@@ -81,8 +112,9 @@ class SectionBuild:
             if self._crew:
                 # The staging area is about to be removed.
                 self._crew.abandon()
-            for outcome in assembly.settle(result.report):
+            for number, outcome in assembly.settle(result.report):
                 result.rendered += 1
+                result.verified += assembly.reasons[number] is VERIFIED
                 if outcome.is_written:
                     result.count_page(outcome.found["urls"], outcome.found["size"])
             result.left_out = result.report.left_out
@@ -150,14 +182,14 @@ class SectionBuild:
             raise SitemapError(str(objection))
 
     def _publish(
-        self, assembly: Assembly, pages: list[Page], staging: Staging, fingerprint: str, began: datetime
+        self, assembly: Assembly, pages: list[Page], staging: Staging, fingerprint: Fingerprint, began: datetime
     ) -> None:
         ready = Ready(
             plan=assembly.plan,
             pages=pages,
             outcomes={page.number: found for page in pages if (found := assembly.outcomes.get(page.number))},
             staging=staging,
-            fingerprint=fingerprint,
+            fingerprint=fingerprint.text,
             began=began,
         )
         self.result.written = self.published.publish(ready, self._pause)

@@ -55,6 +55,9 @@ class Sitemap(_ContribSitemap, Generic[_Item]):  # type: ignore[misc]
     changed: Any = None
     """An ORM expression that changes with every change of a row; default: ``lastmod`` if that is an expression."""
 
+    max_age: ClassVar[float | None] = None
+    """Seconds for which a page is not rendered only to compare it; default: the time that it takes decides."""
+
     version: ClassVar[int] = 1
     """Increase it when a method returns other values for the same rows than before."""
 

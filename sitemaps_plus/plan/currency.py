@@ -9,6 +9,7 @@ from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.pages import Plan
 from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.validators import Fingerprint, moment
 from sitemaps_plus.stores.manifest import Manifest, SectionEntry
 
 
@@ -37,9 +38,9 @@ class CurrencyCheck:
     `fingerprint` is what `fingerprint_of` says of the section now; only pages by position need it.
     """
 
-    def __init__(self, section: Section, fingerprint: str = "") -> None:
+    def __init__(self, section: Section, fingerprint: Fingerprint | None = None) -> None:
         self.section = section
-        self.fingerprint = fingerprint
+        self.fingerprint = fingerprint or Fingerprint()
         # Once for all pages: computing them takes longer than all comparisons.
         self._recipe, self._base = section.recipe, section.base
 
@@ -61,15 +62,24 @@ class CurrencyCheck:
             return ORIGIN_CHANGED
         if not record.digest or record.digest != record.built_digest or (page and page.digest != record.digest):
             return CONTENT_CHANGED
-        if is_by_position and known and self.fingerprint and self.fingerprint != known.fingerprint:
+        if is_by_position and known and self.fingerprint.text and self.fingerprint.text != known.fingerprint:
             return SECTION_CHANGED
         if record.recipe != self._recipe or record.urls is None:
             return RECIPE_CHANGED
-        # A window moves with the clock. Other pages by position keep their digest when a row changes: the section's
-        # fingerprint tells that, if it has one, against that of the manifest.
-        if self.section.is_windowed or (is_by_position and not (known and self.fingerprint)):
+        # Pages by position keep their digest when a row changes: only the manifest has the fingerprint of that time.
+        if not self.is_decided(record) or (is_by_position and not known):
             return UNDECIDED
         return None
+
+    def is_decided(self, record: SitemapPage) -> bool:
+        """Return whether the database tells every change of a page that moves ``changed``."""
+        is_by_position = self.section.paged_by == "position"
+        settles_at = self.fingerprint.settles_at if is_by_position else record.settles_at
+        verified_at = record.verified_at or record.built_at
+        # A window moves with the clock.
+        if self.section.is_windowed or settles_at is None or verified_at is None:
+            return False
+        return moment(verified_at) >= moment(settles_at)
 
 
 def unlisted(plan: Plan, known: SectionEntry) -> Iterator[int]:

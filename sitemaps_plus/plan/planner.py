@@ -69,19 +69,34 @@ def refresh(
 
 
 def record_rendering(
-    section: Section, page: Page, *, digest: str, urls: int, size: int, newest: datetime | None
+    section: Section,
+    page: Page,
+    *,
+    digest: str,
+    urls: int,
+    size: int,
+    newest: datetime | None,
+    began: datetime,
+    seconds: float,
 ) -> None:
-    """Store the results of a rendering, if they are new; ``changed_at`` moves when the bytes have changed."""
+    """Store the results of a rendering that `began` at a moment; ``changed_at`` moves when the bytes have changed."""
     record = page.record
     origin = section.base
-    if record.pk is None or (record.digest, record.origin, record.urls) == (digest, origin, urls):
+    if record.pk is None:
+        return
+    compared: dict[str, Any] = {"verified_at": _newest(began), "seconds": seconds}
+    if (record.digest, record.origin, record.urls) == (digest, origin, urls):
+        known = record.verified_at
+        # Nobody asks more exactly, and most renderings find nothing new.
+        if known is None or abs(began - moment(known)) > timedelta(seconds=get_settings().CHECK_EVERY):
+            _store(page, compared)
         return
     now = timezone.now()
     differs = bool(record.digest) and record.origin == origin and record.digest != digest
     # A date means its midnight in UTC, which may be in the future although the day has begun in the local zone.
     shown = None if newest is None else min(newest, moment(now))
     seen = _newest(shown, now if differs else None)
-    changes: dict[str, Any] = {"digest": digest, "origin": origin, "urls": urls, "bytes": size}
+    changes: dict[str, Any] = {"digest": digest, "origin": origin, "urls": urls, "bytes": size, **compared}
     with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
         stored = SitemapPage.objects.filter(pk=record.pk, validator=record.validator)
         stored.update(**changes, **({} if seen is None else {"changed_at": _at_least(seen)}))
@@ -104,6 +119,21 @@ def record_publishing(page: Page, digest: str, built_at: datetime, report: Repor
         "dropped": report.dropped,
         "problems": [problem.as_list() for problem in report.problems[:PROBLEMS_PER_PAGE]],
     }
+    _store(page, changes)
+
+
+def record_unseen(page: Page, count: int) -> None:
+    """Store that a rendering found `count` URLs changed of which the validator had told nothing; 0 if unknown."""
+    if page.record.pk is not None:
+        _store(page, {"unseen": count, "unseen_at": _newest(timezone.now())})
+
+
+def has_moved(section: Section, page: Page) -> bool:
+    """Return whether the validator of a page cut by key differs by now from the one that is recorded."""
+    return measure(section, page.rows(section), timezone.now()).validator != page.record.validator
+
+
+def _store(page: Page, changes: Mapping[str, Any]) -> None:
     with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
         SitemapPage.objects.filter(pk=page.record.pk).update(**changes)
     for name, value in changes.items():
@@ -231,6 +261,7 @@ class _Planner:
         if record.recipe != self.section.recipe:
             record.urls = None
         record.rows, record.validator, record.recipe = found.rows, found.validator, self.section.recipe
+        record.settles_at = _newest(found.settles_at)
         return record
 
     def _split(

@@ -187,6 +187,11 @@ class Section:
         """The columns that the section is divided by."""
         return Key.of(self._items.model, getattr(self.sitemap, "key", "pk"))
 
+    @property
+    def max_age(self) -> float | None:
+        """The seconds for which pages are not compared by rendering, if the class limits that."""
+        return getattr(self.sitemap, "max_age", None)
+
     @cached_property
     def changed(self) -> Any:
         """The expression that changes with every change of a row, or None."""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from typing import Any
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, NamedTuple
 
 from django.db.models import Aggregate, Count, DateField, DateTimeField, IntegerField, Max, Q, QuerySet, TextField
 from django.utils import timezone
 
-from sitemaps_plus.conf import get_settings
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.dates import as_datetime
 
 _PREFIX = "_sitemap_validator_"
 _MAX_LENGTH = 255
 _PRIME = 2**31 - 1
+# A date lasts until noon of the next day in UTC in the last time zone of the world.
+_DAYS_IN_FLUX = timedelta(days=2)
+_ALWAYS = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,15 @@ class Measure:
     """Equal as long as the rows are: count, exact sum and maximum of ``changed``, sum of integer keys."""
     newest: datetime | None
     """The newest lastmod that is not in the future; None where the database cannot compute it."""
+    settles_at: datetime | None = None
+    """From when on a rendering holds until the validator differs; None where only rendering tells of changes."""
+
+
+class Fingerprint(NamedTuple):
+    """What tells whether any row of a section changed, as `Measure` tells it of one page."""
+
+    text: str = ""
+    settles_at: datetime | None = None
 
 
 def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
@@ -55,7 +66,24 @@ def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
         rows=found["rows"],
         validator=_short(" ".join(f"{name}={_text(found[name])}" for name in sorted(found))),
         newest=None if newest is None else moment(newest),
+        settles_at=_settles_at(section, rows, found.get("latest")),
     )
+
+
+def _settles_at(section: Section, rows: QuerySet[Any], latest: Any) -> datetime | None:
+    """Return from when on the validator sees every change that moves ``changed``; None if it may miss one."""
+    if section.changed is None:
+        return None
+    kind = _output_field(rows, section.changed)
+    if isinstance(kind, DateTimeField):
+        # A date of creation never moves, unless the class says that its rows do not change.
+        is_fixed = kind.auto_now_add and section.hooks.changed.kind == "missing"
+        return None if is_fixed else _ALWAYS
+    if isinstance(kind, DateField):
+        # A second change on one day leaves the date as it is.
+        is_day = isinstance(latest, date)
+        return datetime.combine(latest, time(), UTC) + _DAYS_IN_FLUX if is_day else _ALWAYS
+    return _ALWAYS if isinstance(kind, IntegerField) else None
 
 
 def _aggregates(section: Section, rows: QuerySet[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -75,24 +103,15 @@ def _aggregates(section: Section, rows: QuerySet[Any]) -> tuple[dict[str, Any], 
     return aggregates, {column: section.changed}
 
 
-def fingerprint_of(section: Section) -> str:
-    """Return the text that tells whether any row of a section changed; for pages cut by position.
+def fingerprint_of(section: Section) -> Fingerprint:
+    """Return what tells whether any row of a section changed; for pages cut by position.
 
     Empty where each page has a validator of its own, and where only rendering shows a change.
     """
     if section.paged_by == "key" or section.makes_its_urls or section.model is None:
-        return ""
+        return Fingerprint()
     found = measure(section, section.queryset(), timezone.now())
-    return f"{found.validator} {found.newest}"
-
-
-def longest(name: str) -> float:
-    """Return the seconds after which a page is rendered again whatever its validator says.
-
-    It differs with `name`, so that not all pages become due at once.
-    """
-    spread = int.from_bytes(hashlib.sha256(name.encode()).digest()[:2], "big") / 65_536
-    return get_settings().MAX_AGE * (0.8 + 0.2 * spread)
+    return Fingerprint(f"{found.validator} {found.newest}", found.settles_at)
 
 
 def moment(value: date | datetime) -> datetime:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from django.utils import timezone
+
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import PageEmpty, PageFull, SitemapError
 from sitemaps_plus.plan.overrides import PAGE, find_override
@@ -77,14 +79,23 @@ def does_not_fit(section: Section, number: int) -> SitemapError:
 
 
 def _render(section: Section, page: Page, as_text: bool, strict: bool, record: Record) -> Document:
-    started = time.perf_counter()
+    began, started = timezone.now(), time.perf_counter()
     report, tally = Report(section.label, strict=strict, on_left_out=_listener(section)), Tally()
     cleaner = section.cleaner(report)
     sampler = Sampler()
     packed = pack(sampler.watch(_written(section, page, as_text, cleaner, tally)), get_settings().GZIP_LEVEL)
     seconds = time.perf_counter() - started
     if section.site.is_configured and not as_text:
-        record(section, page, digest=packed.digest, urls=tally.urls, size=packed.size, newest=cleaner.newest.value)
+        record(
+            section,
+            page,
+            digest=packed.digest,
+            urls=tally.urls,
+            size=packed.size,
+            newest=cleaner.newest.value,
+            began=began,
+            seconds=seconds,
+        )
     page_rendered.send_robust(
         type(section.sitemap),
         site=section.site,

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -17,8 +18,7 @@ from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import MissingTables, PageNotFound, SitemapError, StrictError, Unavailable
 from sitemaps_plus.models import explained
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.plan.validators import longest
-from sitemaps_plus.serve.live import Wanted, look
+from sitemaps_plus.serve.live import Made, Wanted, look, pages_to_compare
 from sitemaps_plus.stores.cache import DocumentCache, Kept, get_cache
 from sitemaps_plus.stores.packing import Document
 from sitemaps_plus.stores.published import PublishedFiles
@@ -36,6 +36,9 @@ PATIENCE = 10
 
 REST = 5.0
 """Seconds that a cached document is served without a check after it could not be renewed."""
+
+LEAST_COMPARING = 0.1
+"""Seconds that an index may spend on comparing its pages, however often the database is checked."""
 
 _POLL = 0.05
 
@@ -69,9 +72,9 @@ def serve(wanted: Wanted, *, with_bytes: bool = True) -> Served:
     if wanted.label:
         registry[wanted.label]
     if is_in_transaction():
-        return _served(look(wanted, _ALWAYS).make(True).document)
+        return _served(replace(look(wanted, _ALWAYS), is_due=True).make(None).document)
     if not wanted.site.is_configured:
-        return _served(look(wanted).make(False).document)
+        return _served(look(wanted).make(None).document)
     cache = get_cache()
     gzipped: bytes | None = b""
     if with_bytes:
@@ -189,16 +192,18 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
     if kept and last and _is_current(wanted, kept, recheck_since):
         return last
     # Pages of one section share a check, even under constant writes.
-    since = min(recheck_since, time.time() - LOOK_EVERY)
+    since = datetime.fromtimestamp(min(recheck_since, time.time() - LOOK_EVERY), UTC) if recheck_since else None
+    if not wanted.number:
+        _compare_pages(wanted, since)
     started = time.time()
     try:
-        now = look(wanted, datetime.fromtimestamp(since, UTC) if recheck_since else None)
+        now = look(wanted, since, kept=kept, saved_at=recheck_since)
         _next_check[wanted.label] = started + (1 + PATIENCE) * (time.time() - started)
-        ignores_built = kept is not None and time.time() - kept.rendered_at > longest(wanted.name)
-        if kept and last and now.version and kept.version == now.version and not ignores_built:
+        is_same = kept is not None and kept.version == now.version
+        if kept and last and is_same and not now.is_due:
             cache.note(wanted.name, replace(kept, checked_at=_seconds(now.checked_at)))
             return last
-        made = now.make(ignores_built)
+        made = now.make(last.gzipped if last and is_same else None)
     except PageNotFound:
         # Else it would be served during the next check, and when the database is down.
         cache.forget(wanted.name)
@@ -211,6 +216,17 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
     if started - _seconds(made.checked_at) > get_settings().CHECK_EVERY:
         # A section could not be checked, and the index lists its last known pages.
         _next_try[wanted.name] = time.time() + REST
+    _keep(cache, wanted, made, served, kept if last else None)
+    return served
+
+
+def _keep(cache: DocumentCache, wanted: Wanted, made: Made, served: Served, kept: Kept | None) -> None:
+    """Store a document in place of `kept`; the bytes only if they differ."""
+    checked_at = _seconds(made.checked_at)
+    if kept and (kept.digest, kept.packed) == (served.digest, served.packed):
+        now = replace(kept, version=made.version, changed_at=served.changed_at, checked_at=checked_at)
+        cache.note(wanted.name, replace(now, rendered_at=made.rendered_at, seconds=made.seconds))
+        return
     cache.keep(
         wanted.name,
         served.gzipped,
@@ -218,9 +234,20 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
         size=served.size,
         version=made.version,
         changed_at=served.changed_at,
-        checked_at=_seconds(made.checked_at),
+        checked_at=checked_at,
+        rendered_at=made.rendered_at,
+        seconds=made.seconds,
     )
-    return served
+
+
+def _compare_pages(wanted: Wanted, since: datetime | None) -> None:
+    """Render pages of an index that are due to be compared, for a hundredth of the time at most, but at least one."""
+    until = time.monotonic() + max(LEAST_COMPARING, get_settings().CHECK_EVERY / 100)
+    with suppress(Exception):  # the index itself, or the page, says what is wrong
+        for page in pages_to_compare(wanted, since):
+            serve(page)
+            if time.monotonic() >= until:
+                return
 
 
 def _last_good(wanted: Wanted, last: Served | None, error: Exception) -> Served:

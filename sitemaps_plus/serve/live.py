@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from typing import NamedTuple
 
 from django.urls import get_script_prefix
+from django.utils import timezone
 
+from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.plan.currency import CurrencyCheck
 from sitemaps_plus.plan.pages import Page, Plan
-from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.planner import has_moved, record_unseen, refresh
 from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.plan.validators import fingerprint_of
+from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of, moment
+from sitemaps_plus.plan.verification import age_of, compare_after, longest
 from sitemaps_plus.render.indexes import render_index
 from sitemaps_plus.render.pages import render_planned
-from sitemaps_plus.stores.packing import Document
+from sitemaps_plus.stores.cache import Kept
+from sitemaps_plus.stores.packing import Document, count_differences, unpack
 from sitemaps_plus.stores.published import PublishedFiles
 
 
@@ -41,74 +43,170 @@ class Wanted:
         return f"{self.site.origin}|{self.site.id}|{get_script_prefix()}|{self.label}|{self.number}|{syntax}"
 
 
-class Made(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
     """A document and its version."""
 
     document: Document
     version: str
     checked_at: datetime | None
+    rendered_at: float
+    """When its rows were read, in seconds since 1970; a built file may be older than this request."""
+    seconds: float = 0.0
+    """How long its last rendering took, if that is known."""
 
 
-class Look(NamedTuple):
-    """The version that a document has now."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexLook:
+    """An index before it is made: the version of its plans is the index itself."""
 
+    wanted: Wanted
+    since: datetime | None
+    version: str = ""
+    checked_at: datetime | None = None
+    is_due: bool = True
+
+    def make(self, last: bytes | None) -> Made:
+        """Make the index."""
+        document = render_index(self.wanted.site, label=self.wanted.label or None, since=self.since)
+        return Made(document=document, version="", checked_at=document.checked_at, rendered_at=time.time())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLook:
+    """A page as the database tells of it, before it is made."""
+
+    wanted: Wanted
+    plan: Plan
+    page: Page
+    fingerprint: Fingerprint
     version: str
-    """Equal as long as the document is the same; empty if only making the document shows that."""
-    checked_at: datetime | None
-    """When the database was queried."""
-    make: Callable[[bool], Made]
-    """Makes the document; the argument is true if the built file must not be used."""
+    """Equal as long as the database tells of no change."""
+    is_decided: bool
+    """Whether the database tells of every change that moves ``changed``."""
+    is_due: bool
+    """Whether it is time to render the page only to compare it with its last version."""
+
+    @property
+    def checked_at(self) -> datetime | None:
+        """When the database was queried."""
+        return self.plan.checked_at
+
+    def make(self, last: bytes | None) -> Made:
+        """Make the page; `last` is the gzip of its last version, if that has the version that is known now."""
+        document = None if self.is_due or self.wanted.as_text else self._built()
+        if document is not None:
+            record = self.page.record
+            rendered_at = moment(record.verified_at).timestamp() if record.verified_at else time.time()
+            return self._made(document, self.plan, rendered_at, record.seconds or 0.0)
+        began, started = time.time(), time.monotonic()
+        document, plan = render_planned(
+            self.plan.section, self.page.number, as_text=self.wanted.as_text, plan=self.plan
+        )
+        seconds = time.monotonic() - started
+        is_comparable = last and self.is_decided and plan is self.plan and not self.wanted.as_text
+        count = count_differences(unpack(last), document.chunks()) if last and is_comparable else 0
+        if count and not self._has_moved():
+            record_unseen(self.page, count)
+        return self._made(document, plan, began, seconds)
+
+    def _made(self, document: Document, plan: Plan, rendered_at: float, seconds: float) -> Made:
+        with neutral():
+            # Rendering may have split the page, and it has set its date.
+            version = _version(plan.section, plan.find(self.page.number), self.fingerprint)
+        return Made(
+            document=document, version=version, checked_at=plan.checked_at, rendered_at=rendered_at, seconds=seconds
+        )
+
+    def _built(self) -> Document | None:
+        """Return the built file of the page, or None unless it is current."""
+        section, record = self.plan.section, self.page.record
+        # Without the manifest: reading it for each page would cost more than it saves.
+        if CurrencyCheck(section).why_not_current(record, known=None):
+            return None
+        document = PublishedFiles(section.site.domain).read_document(section.label, self.page.number)
+        if document is None or document.digest != record.digest:
+            return None
+        return replace(document, urls=record.urls or 0, changed_at=record.changed_at)
+
+    def _has_moved(self) -> bool:
+        """Return whether the database tells of a change since the look."""
+        section = self.plan.section
+        with neutral():
+            if section.paged_by == "key":
+                return has_moved(section, self.page)
+            return fingerprint_of(section) != self.fingerprint
 
 
-def look(wanted: Wanted, since: datetime | None = None) -> Look:
-    """Return the version of a document; the database is queried unless that happened after `since`.
+Look = IndexLook | PageLook
 
-    Without `since` it is queried at most once per ``CHECK_EVERY``.
+
+def look(wanted: Wanted, since: datetime | None = None, *, kept: Kept | None = None, saved_at: float = 0.0) -> Look:
+    """Return what the database tells of a document; it is queried unless that happened after `since`.
+
+    Without `since` it is queried at most once per ``CHECK_EVERY``. `kept` is the last version, and `saved_at` is when a
+    row of the section was last saved, in seconds since 1970; both tell whether the page is due to be compared.
 
     Raises PageNotFound and PageGone.
     """
     if not wanted.number:
-        return Look("", None, partial(_make_index, wanted, since))
+        return IndexLook(wanted=wanted, since=since)
     with neutral():
         section = get_section(wanted.label, wanted.site)
         plan = refresh(section, since=since)
         page = plan.find(wanted.number)
         # Read before the page is made: a row that changes in between gives another version the next time.
         fingerprint = fingerprint_of(section)
-        make = partial(_make_page, wanted, plan, page, fingerprint)
-        return Look(_version(section, page, fingerprint), plan.checked_at, make)
+        is_decided = CurrencyCheck(section, fingerprint).is_decided(page.record)
+        return PageLook(
+            wanted=wanted,
+            plan=plan,
+            page=page,
+            fingerprint=fingerprint,
+            version=_version(section, page, fingerprint),
+            is_decided=is_decided,
+            is_due=_is_due(wanted, section, page, is_decided=is_decided, kept=kept, saved_at=saved_at),
+        )
 
 
-def _version(section: Section, page: Page, fingerprint: str) -> str:
-    if section.makes_its_urls or section.model is None:
-        return ""
-    record = page.record
-    # changed_at: a future lastmod shows once it is past, without a change of a row, and a build may have seen more.
-    return " ".join(map(str, (record.validator, record.changed_at, fingerprint, section.recipe, section.base)))
+def pages_to_compare(wanted: Wanted, since: datetime | None) -> list[Wanted]:
+    """Return the pages of an index that are due to be compared with their last rendering, the oldest first.
 
-
-def _make_index(wanted: Wanted, since: datetime | None, _ignores_built: bool) -> Made:
-    document = render_index(wanted.site, label=wanted.label or None, since=since)
-    return Made(document, "", document.checked_at)
-
-
-def _make_page(wanted: Wanted, plan: Plan, page: Page, fingerprint: str, ignores_built: bool) -> Made:
-    section = plan.section
-    document = None if ignores_built or wanted.as_text else _built(section, page)
-    if document is None:
-        document, plan = render_planned(section, page.number, as_text=wanted.as_text, plan=plan)
+    Their dates in the index depend on it. A page that nobody has rendered has no date that could be wrong.
+    """
+    now, found = timezone.now(), []
     with neutral():
-        # Rendering may have split the page, and it has set its date.
-        return Made(document, _version(section, plan.find(page.number), fingerprint), plan.checked_at)
+        for label in [wanted.label] if wanted.label else registry:
+            section = get_section(label, wanted.site)
+            check = CurrencyCheck(section)
+            for page in refresh(section, since=since).listed:
+                one = replace(wanted, label=label, number=page.number)
+                if page.record.digest and _is_due(one, section, page, is_decided=check.is_decided(page.record)):
+                    found.append((age_of(page, now), one))
+    return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
 
 
-def _built(section: Section, page: Page) -> Document | None:
-    """Return the built file of a page, or None unless it is current."""
+def _is_due(
+    wanted: Wanted,
+    section: Section,
+    page: Page,
+    *,
+    is_decided: bool,
+    kept: Kept | None = None,
+    saved_at: float = 0.0,
+) -> bool:
+    """Return whether the last rendering of a page is too old to be served without comparing."""
+    verified_at = page.record.verified_at
+    # The text of a page is not recorded.
+    recorded = 0.0 if verified_at is None or wanted.as_text else moment(verified_at).timestamp()
+    rendered_at = max(recorded, kept.rendered_at if kept else 0.0)
+    seconds = max(page.record.seconds or 0.0, kept.seconds if kept else 0.0)
+    after = compare_after(section, seconds, is_decided=is_decided, is_reported=saved_at > rendered_at)
+    # A negative age comes from a clock that was wrong.
+    return not 0 <= time.time() - rendered_at <= min(after, longest(wanted.name))
+
+
+def _version(section: Section, page: Page, fingerprint: Fingerprint) -> str:
     record = page.record
-    # Without the manifest: reading it for each page would cost more than it saves.
-    if CurrencyCheck(section).why_not_current(record, known=None):
-        return None
-    document = PublishedFiles(section.site.domain).read_document(section.label, page.number)
-    if document is None or document.digest != record.digest:
-        return None
-    return replace(document, urls=record.urls or 0, changed_at=record.changed_at)
+    # changed_at: a future lastmod shows once it is past, without a change of a row, and others may have seen more.
+    return " ".join(map(str, (record.validator, record.changed_at, fingerprint.text, section.recipe, section.base)))

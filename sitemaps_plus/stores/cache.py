@@ -24,7 +24,7 @@ from sitemaps_plus.conf import get_settings
 
 logger = logging.getLogger("sitemaps_plus")
 
-FORMAT = 1
+FORMAT = 2
 """Increased when the form of the values changes: values of an older release are misses then."""
 
 KEEP = 7 * 86_400
@@ -83,6 +83,9 @@ class Kept:
     checked_at: float
     """When the database was last queried for changes."""
     rendered_at: float
+    """When its rows were read."""
+    seconds: float
+    """How long it took to make it."""
 
 
 _TYPES: dict[str, Any] = {"format": int, **get_type_hints(Kept)}
@@ -134,6 +137,8 @@ class DocumentCache:
         version: str,
         changed_at: float | None,
         checked_at: float,
+        rendered_at: float,
+        seconds: float = 0.0,
     ) -> Kept:
         """Keep a document in place of its last version."""
         kept = Kept(
@@ -145,7 +150,8 @@ class DocumentCache:
             version=version,
             changed_at=changed_at,
             checked_at=checked_at,
-            rendered_at=time.time(),
+            rendered_at=rendered_at,
+            seconds=seconds,
         )
 
         def put(cache: Any) -> None:
@@ -311,7 +317,7 @@ def _is_ours(value: Any) -> bool:
         and value["format"] == FORMAT
         and re.fullmatch(r"[0-9a-f]{16}", value["token"]) is not None
         and re.fullmatch(r"[0-9a-f]{64}", value["digest"]) is not None
-        and all(0 <= value[name] <= LARGEST for name in ("size", "packed"))
+        and all(0 <= value[name] <= LARGEST for name in ("size", "packed", "seconds"))
         and all(_FIRST <= (value[name] or 0.0) <= _LAST for name in ("changed_at", "checked_at", "rendered_at"))
     )
 

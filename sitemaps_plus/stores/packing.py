@@ -7,6 +7,7 @@ import html
 import importlib
 import re
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +24,7 @@ from sitemaps_plus.protocol.writer import NAMESPACE
 GZIP = 31
 """Window bits of zlib for the gzip format; it writes no file name and no time."""
 
+_URL = re.compile(rb"<url>.*?</url>", re.DOTALL)
 _LOC = re.compile(rb"<loc>([^<]*)</loc>")
 
 
@@ -95,6 +97,12 @@ def get_packer() -> Packer:
             raise  # The module that imports ISA-L is not where it is looked for.
         return Packer(zlib.compressobj, 9, 6)
     return Packer(fast.compressobj, fast.HIGHEST_LEVEL, fast.DEFAULT_LEVEL)
+
+
+def count_differences(old: Iterable[bytes], new: Iterable[bytes]) -> int:
+    """Return how many URLs of two pages, given in pieces, were changed, added or removed."""
+    before, after = (Counter(map(hash, _URL.findall(b"".join(page)))) for page in (old, new))
+    return max((before - after).total(), (after - before).total())
 
 
 def formats() -> Sequence[Format]:

@@ -1,0 +1,93 @@
+"""Tell how soon a page is rendered again only to compare it with its last rendering.
+
+A validator does not see every change. What it cannot see is found by rendering, which may take only a small share of
+the time: views use `compare_after`, builds an `Allowance`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from datetime import datetime
+
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.plan.pages import Page
+from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.validators import moment
+
+CHEAP = 0.05
+"""Seconds of rendering up to which a page is compared at every check: a check takes nearly as long."""
+
+REST = 100
+"""A page that took s seconds is not compared again before so many times s seconds are over: 1 % of the time."""
+
+REST_OF_DECIDED = 1_000
+"""The same of decided pages, whose validators see most changes: 0.1 % of the time."""
+
+LATEST = 3_600
+"""Seconds after which a view verifies a decided page, unless that would take more than 1 % of the time."""
+
+SPARE = 0.1
+"""Seconds that every build may spend on verifying, so that small sites are verified as a whole."""
+
+UNKNOWN = 1.0
+"""The assumed cost, in seconds, of a page whose rendering was never timed."""
+
+
+def compare_after(section: Section, seconds: float, *, is_decided: bool, is_reported: bool = False) -> float:
+    """Return the age in seconds from which on a view renders a page again to compare it.
+
+    `seconds` is how long its last rendering took. `is_reported` says that a row was saved since. The ``max_age`` of the
+    class makes the age longer, and the setting ``MAX_AGE`` limits it.
+    """
+    every = 0.0 if is_reported and not is_decided else get_settings().CHECK_EVERY
+    cost = 0.0 if seconds < CHEAP else REST * seconds
+    if is_decided and cost:
+        cost = max(cost, min(LATEST, REST_OF_DECIDED * seconds))
+    return max(every, cost, section.max_age or 0.0)
+
+
+def longest(name: str) -> float:
+    """Return the seconds after which a page is rendered again whatever its validator says, by ``MAX_AGE``.
+
+    It differs with `name`, so that not all pages become due at once.
+    """
+    spread = int.from_bytes(hashlib.sha256(name.encode()).digest()[:2], "big") / 65_536
+    return get_settings().MAX_AGE * (0.8 + 0.2 * spread)
+
+
+class Allowance:
+    """The time that a build of one site may spend on verifying pages, shared by its sections.
+
+    It is 1 % of the time since the section was last rendered by a build, and `SPARE` for the whole build.
+    """
+
+    def __init__(self, sections: int) -> None:
+        self._share = 1 / REST / max(1, sections)
+        self._spare = SPARE
+
+    def choose(self, section: Section, pages: Sequence[Page], now: datetime) -> set[int]:
+        """Return the numbers of those of `pages` that are to be verified: the ones verified longest ago."""
+        built = [moment(page.record.built_at) for page in pages if page.record.built_at]
+        earned = self._share * max(0.0, (now - max(built)).total_seconds()) if built else 0.0
+        chosen = set()
+        for age, page in sorted(((age_of(page, now), page) for page in pages), key=lambda one: -one[0]):
+            cost = UNKNOWN if page.record.seconds is None else page.record.seconds
+            if age < (section.max_age or 0.0):
+                break
+            if cost <= earned:
+                earned -= cost
+            elif cost <= self._spare:
+                self._spare -= cost
+            else:
+                break
+            chosen.add(page.number)
+        return chosen
+
+
+def age_of(page: Page, now: datetime) -> float:
+    """Return the seconds since a page was last compared; infinite where it never was, or by a wrong clock."""
+    verified_at = page.record.verified_at
+    age = -1.0 if verified_at is None else (now - moment(verified_at)).total_seconds()
+    return math.inf if age < 0 else age

@@ -67,7 +67,7 @@ def _verified_late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
         return max(after, verification.LATEST) if is_decided else after
 
     monkeypatch.setattr(live, "compare_after", late)
-    monkeypatch.setattr(verification, "SPARE", 0.0)
+    monkeypatch.setattr(verification.Allowance, "choose", lambda *_args: set())
 
 
 @pytest.fixture

@@ -71,15 +71,20 @@ class CurrencyCheck:
             return UNDECIDED
         return None
 
-    def is_decided(self, record: SitemapPage) -> bool:
-        """Return whether the database tells every change of a page that moves ``changed``."""
+    def is_decided(self, record: SitemapPage, rendered_at: float | None = None) -> bool:
+        """Return whether the database tells of every change since a rendering, if that moves ``changed``.
+
+        `rendered_at` is in seconds since 1970; without it the last recorded rendering is meant.
+        """
         is_by_position = self.section.paged_by == "position"
         settles_at = self.fingerprint.settles_at if is_by_position else record.settles_at
-        verified_at = record.verified_at or record.built_at
         # A window moves with the clock.
-        if self.section.is_windowed or settles_at is None or verified_at is None:
+        if self.section.is_windowed or settles_at is None:
             return False
-        return moment(verified_at) >= moment(settles_at)
+        if rendered_at is None:
+            recorded = record.verified_at or record.built_at
+            rendered_at = moment(recorded).timestamp() if recorded else 0.0
+        return rendered_at >= moment(settles_at).timestamp()
 
 
 def unlisted(plan: Plan, known: SectionEntry) -> Iterator[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -23,15 +23,23 @@ from sitemaps_plus.stores.packing import Document, pack
 logger = logging.getLogger("sitemaps_plus")
 
 
-def render_index(site: SiteOrigin, *, label: str | None = None, since: datetime | None = None) -> Document:
+def render_index(
+    site: SiteOrigin,
+    *,
+    label: str | None = None,
+    since: datetime | None = None,
+    compare: Callable[[Sequence[Plan]], bool] | None = None,
+) -> Document:
     """Return the index of a site, or of one section: it lists the pages of the plans and reads no rows.
 
     A plan that is due (see `plan.planner.refresh`) is brought up to date first, which costs one aggregate a page;
-    `since` makes it due sooner.
+    `since` makes it due sooner. `compare` may render pages, and returns whether it did.
     """
     with neutral():
         sections = [get_section(label, site)] if label else list(get_sections(site))
         plans = [_plan_or_last(section, since, is_needed=bool(label)) for section in sections]
+        if compare and compare(plans):
+            plans = [_plan_or_last(section, since, is_needed=bool(label)) for section in sections]
         items = [item for plan in plans for item in list_pages(plan)]
         if not items:
             # An index without sitemaps is invalid.

@@ -18,7 +18,7 @@ from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import MissingTables, PageNotFound, SitemapError, StrictError, Unavailable
 from sitemaps_plus.models import explained
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.serve.live import Made, Wanted, look, pages_to_compare
+from sitemaps_plus.serve.live import Made, Wanted, look
 from sitemaps_plus.stores.cache import DocumentCache, Kept, get_cache
 from sitemaps_plus.stores.packing import Document
 from sitemaps_plus.stores.published import PublishedFiles
@@ -193,11 +193,9 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
         return last
     # Pages of one section share a check, even under constant writes.
     since = datetime.fromtimestamp(min(recheck_since, time.time() - LOOK_EVERY), UTC) if recheck_since else None
-    if not wanted.number:
-        _compare_pages(wanted, since)
     started = time.time()
     try:
-        now = look(wanted, since, kept=kept, saved_at=recheck_since)
+        now = look(wanted, since, kept=kept, saved_at=recheck_since, compare=_compare_pages)
         _next_check[wanted.label] = started + (1 + PATIENCE) * (time.time() - started)
         is_same = kept is not None and kept.version == now.version
         if kept and last and is_same and not now.is_due:
@@ -240,14 +238,15 @@ def _keep(cache: DocumentCache, wanted: Wanted, made: Made, served: Served, kept
     )
 
 
-def _compare_pages(wanted: Wanted, since: datetime | None) -> None:
-    """Render pages of an index that are due to be compared, for a hundredth of the time at most, but at least one."""
+def _compare_pages(pages: Sequence[Wanted]) -> bool:
+    """Render pages of an index, at least one, and as many as a hundredth of the time allows."""
     until = time.monotonic() + max(LEAST_COMPARING, get_settings().CHECK_EVERY / 100)
-    with suppress(Exception):  # the index itself, or the page, says what is wrong
-        for page in pages_to_compare(wanted, since):
-            serve(page)
-            if time.monotonic() >= until:
-                return
+    for page in pages:
+        with suppress(Exception):  # code of the project; who asks for that page hears of it
+            serve(page, with_bytes=False)
+        if time.monotonic() >= until:
+            break
+    return True
 
 
 def _last_good(wanted: Wanted, last: Served | None, error: Exception) -> Served:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.urls import get_script_prefix
 from django.utils import timezone
 
-from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.plan.currency import CurrencyCheck
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import has_moved, record_unseen, refresh
@@ -62,14 +62,30 @@ class IndexLook:
 
     wanted: Wanted
     since: datetime | None
+    compare: Callable[[Sequence[Wanted]], bool] | None
     version: str = ""
     checked_at: datetime | None = None
     is_due: bool = True
 
     def make(self, last: bytes | None) -> Made:
         """Make the index."""
-        document = render_index(self.wanted.site, label=self.wanted.label or None, since=self.since)
+        document = render_index(
+            self.wanted.site, label=self.wanted.label or None, since=self.since, compare=self._compare
+        )
         return Made(document=document, version="", checked_at=document.checked_at, rendered_at=time.time())
+
+    def _compare(self, plans: Sequence[Plan]) -> bool:
+        """Have pages compared whose last rendering is too old, the oldest first: their dates depend on it."""
+        now, found = timezone.now(), []
+        for plan in plans if self.compare else ():
+            check = CurrencyCheck(plan.section)
+            for page in plan.listed:
+                one = replace(self.wanted, label=plan.section.label, number=page.number)
+                # A page that nobody has rendered has no date that could be wrong.
+                if page.record.digest and _is_due(one, page, check):
+                    found.append((age_of(page, now), one))
+        found.sort(key=lambda pair: -pair[0])
+        return bool(found and self.compare and self.compare([one for _, one in found]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,9 +112,8 @@ class PageLook:
         """Make the page; `last` is the gzip of its last version, if that has the version that is known now."""
         document = None if self.is_due or self.wanted.as_text else self._built()
         if document is not None:
-            record = self.page.record
-            rendered_at = moment(record.verified_at).timestamp() if record.verified_at else time.time()
-            return self._made(document, self.plan, rendered_at, record.seconds or 0.0)
+            rendered_at = _rendered_at(self.wanted, self.page, None)
+            return self._made(document, self.plan, rendered_at, self.page.record.seconds or 0.0)
         began, started = time.time(), time.monotonic()
         document, plan = render_planned(
             self.plan.section, self.page.number, as_text=self.wanted.as_text, plan=self.plan
@@ -141,69 +156,63 @@ class PageLook:
 Look = IndexLook | PageLook
 
 
-def look(wanted: Wanted, since: datetime | None = None, *, kept: Kept | None = None, saved_at: float = 0.0) -> Look:
+def look(
+    wanted: Wanted,
+    since: datetime | None = None,
+    *,
+    kept: Kept | None = None,
+    saved_at: float = 0.0,
+    compare: Callable[[Sequence[Wanted]], bool] | None = None,
+) -> Look:
     """Return what the database tells of a document; it is queried unless that happened after `since`.
 
     Without `since` it is queried at most once per ``CHECK_EVERY``. `kept` is the last version, and `saved_at` is when a
-    row of the section was last saved, in seconds since 1970; both tell whether the page is due to be compared.
+    row of the section was last saved, in seconds since 1970; both tell whether the page is due to be compared. `compare`
+    is called with those pages of an index that are due, and returns whether it rendered any.
 
     Raises PageNotFound and PageGone.
     """
     if not wanted.number:
-        return IndexLook(wanted=wanted, since=since)
+        return IndexLook(wanted=wanted, since=since, compare=compare)
     with neutral():
         section = get_section(wanted.label, wanted.site)
         plan = refresh(section, since=since)
         page = plan.find(wanted.number)
         # Read before the page is made: a row that changes in between gives another version the next time.
         fingerprint = fingerprint_of(section)
-        is_decided = CurrencyCheck(section, fingerprint).is_decided(page.record)
+        check = CurrencyCheck(section, fingerprint)
         return PageLook(
             wanted=wanted,
             plan=plan,
             page=page,
             fingerprint=fingerprint,
             version=_version(section, page, fingerprint),
-            is_decided=is_decided,
-            is_due=_is_due(wanted, section, page, is_decided=is_decided, kept=kept, saved_at=saved_at),
+            is_decided=check.is_decided(page.record, _rendered_at(wanted, page, kept)),
+            is_due=_is_due(wanted, page, check, kept=kept, saved_at=saved_at),
         )
 
 
-def pages_to_compare(wanted: Wanted, since: datetime | None) -> list[Wanted]:
-    """Return the pages of an index that are due to be compared with their last rendering, the oldest first.
-
-    Their dates in the index depend on it. A page that nobody has rendered has no date that could be wrong.
-    """
-    now, found = timezone.now(), []
-    with neutral():
-        for label in [wanted.label] if wanted.label else registry:
-            section = get_section(label, wanted.site)
-            check = CurrencyCheck(section)
-            for page in refresh(section, since=since).listed:
-                one = replace(wanted, label=label, number=page.number)
-                if page.record.digest and _is_due(one, section, page, is_decided=check.is_decided(page.record)):
-                    found.append((age_of(page, now), one))
-    return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
-
-
 def _is_due(
-    wanted: Wanted,
-    section: Section,
-    page: Page,
-    *,
-    is_decided: bool,
-    kept: Kept | None = None,
-    saved_at: float = 0.0,
+    wanted: Wanted, page: Page, check: CurrencyCheck, *, kept: Kept | None = None, saved_at: float = 0.0
 ) -> bool:
     """Return whether the last rendering of a page is too old to be served without comparing."""
-    verified_at = page.record.verified_at
-    # The text of a page is not recorded.
-    recorded = 0.0 if verified_at is None or wanted.as_text else moment(verified_at).timestamp()
-    rendered_at = max(recorded, kept.rendered_at if kept else 0.0)
-    seconds = max(page.record.seconds or 0.0, kept.seconds if kept else 0.0)
-    after = compare_after(section, seconds, is_decided=is_decided, is_reported=saved_at > rendered_at)
+    rendered_at = _rendered_at(wanted, page, kept)
+    after = compare_after(
+        check.section,
+        max(page.record.seconds or 0.0, kept.seconds if kept else 0.0),
+        is_decided=check.is_decided(page.record, rendered_at),
+        is_reported=saved_at > rendered_at,
+    )
     # A negative age comes from a clock that was wrong.
     return not 0 <= time.time() - rendered_at <= min(after, longest(wanted.name))
+
+
+def _rendered_at(wanted: Wanted, page: Page, kept: Kept | None) -> float:
+    """Return when a page was last rendered, here or by any process, in seconds since 1970; 0 if never."""
+    verified_at = page.record.verified_at or page.record.built_at
+    # The text of a page is not recorded.
+    recorded = 0.0 if verified_at is None or wanted.as_text else moment(verified_at).timestamp()
+    return max(recorded, kept.rendered_at if kept else 0.0)
 
 
 def _version(section: Section, page: Page, fingerprint: Fingerprint) -> str:

@@ -391,7 +391,7 @@ def said_by_admin() -> dict[int, bool]:
 def is_built_file_served(site: SiteOrigin, number: int, rendered: list[int]) -> bool:
     rendered.clear()
     try:
-        look(Wanted(site=site, label="section", number=number)).make(False)
+        look(Wanted(site=site, label="section", number=number)).make(None)
     except PageNotFound:
         return False
     return not rendered

@@ -227,7 +227,8 @@ def test_a_rendering_of_the_old_rows_is_not_kept_while_a_planner_measures_the_ne
     Product.objects.filter(pk=15_000).update(updated_at=DAY - timedelta(days=1))
 
     def record():
-        record_rendering(section_of(ProductsByMethod), page, digest="of the old rows", urls=6, size=600, newest=None)
+        found = {"digest": "of the old rows", "urls": 6, "size": 600, "newest": None}
+        record_rendering(section_of(ProductsByMethod), page, **found, began=DAY, seconds=0.1)
         connections.close_all()
 
     rendering = threading.Thread(target=record)

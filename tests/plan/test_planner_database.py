@@ -174,21 +174,21 @@ def test_a_rendering_does_not_undo_what_another_process_has_written_meanwhile(cl
     later = clock.now + timedelta(days=1)
     SitemapPage.objects.update(changed_at=later)
 
-    record_rendering(section, page, digest="new", urls=3, size=300, newest=clock.now)
+    record_rendering(section, page, digest="new", urls=3, size=300, newest=clock.now, began=clock.now, seconds=0.1)
 
     stored = SitemapPage.objects.get()
     assert (stored.digest, stored.changed_at) == ("new", later)
 
 
 @pytest.mark.django_db
-def test_a_rendering_of_rows_that_have_changed_since_is_not_kept():
+def test_a_rendering_of_rows_that_have_changed_since_is_not_kept(clock):
     ProductFactory.bulk(3)
     section = section_of(TenProducts)
     page = refresh(section).pages[0]
     ProductFactory.bulk(1)
     refresh(section, force=True)
 
-    record_rendering(section, page, digest="old", urls=3, size=300, newest=None)
+    record_rendering(section, page, digest="old", urls=3, size=300, newest=None, began=clock.now, seconds=0.1)
 
     assert SitemapPage.objects.get().digest == ""
 

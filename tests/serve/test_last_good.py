@@ -329,10 +329,10 @@ def test_a_section_that_takes_long_to_check_is_checked_less_often_while_it_is_sa
     clock.pass_(seconds=2)
     looks = []
 
-    def slow(*arguments):
+    def slow(*arguments, **known):
         looks.append(clock.now)
         clock.pass_(seconds=0.5)
-        return look(*arguments)
+        return look(*arguments, **known)
 
     monkeypatch.setattr("sitemaps_plus.serve.cached.look", slow)
     for _ in range(20):

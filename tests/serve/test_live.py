@@ -42,8 +42,8 @@ def _products_registered(settings):
 WANTED = Wanted(site=SITE, label="products", number=1)
 
 
-def made(wanted=WANTED, *, is_doubted=False):
-    return look(wanted).make(is_doubted).document
+def made(wanted=WANTED, *, is_due=False):
+    return replace(look(wanted), is_due=is_due).make(None).document
 
 
 def shown(wanted=WANTED):
@@ -143,7 +143,7 @@ def change_row(_settings, _folder):
 def change_row_without_a_date(_settings, _folder):
     # Only the digest tells, which a rendering for a reason of its own has found.
     Product.objects.filter(slug="b").update(slug="b2")
-    made(is_doubted=True)
+    made(is_due=True)
 
 
 def delete_row(_settings, _folder):
@@ -228,7 +228,7 @@ def test_a_built_file_that_is_not_what_rendering_gives_is_not_handed_out(clock, 
     document = made(replace(WANTED, site=site))
 
     assert rendered == [1]
-    assert document.digest == made(replace(WANTED, site=site), is_doubted=True).digest
+    assert document.digest == made(replace(WANTED, site=site), is_due=True).digest
 
 
 @pytest.mark.django_db
@@ -262,7 +262,7 @@ def test_a_file_that_is_doubted_is_not_handed_out(rendered):
     build()
     del rendered[:]
 
-    made(is_doubted=True)
+    made(is_due=True)
 
     assert rendered == [1]
 
@@ -334,7 +334,7 @@ def test_the_state_is_that_of_before_the_page_was_made(clock, kind):
     now = look(WANTED)
     ProductFactory.create(slug="b")
 
-    found = now.make(False)
+    found = now.make(None)
 
     assert paths(locs(gzip.decompress(found.document.gzipped))) == ["/a/", "/b/"]
     clock.pass_(seconds=61)
@@ -349,7 +349,7 @@ def test_the_state_stays_while_nothing_changes(clock):
 
     replace_section(ByMethod)
     ProductFactory.bulk(3)
-    found = look(WANTED).make(False)
+    found = look(WANTED).make(None)
 
     clock.pass_(seconds=61)
 
@@ -358,7 +358,7 @@ def test_the_state_stays_while_nothing_changes(clock):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("kind", [ListedProducts, ContribSitemap])
-def test_what_no_database_can_tell_has_no_state(kind):
+def test_what_no_database_can_tell_is_due_at_every_check(clock, kind):
     class Fixed(kind):
         def items(self):
             return ["a"]
@@ -368,7 +368,10 @@ def test_what_no_database_can_tell_has_no_state(kind):
 
     replace_section(Fixed)
 
-    assert look(WANTED).version == look(WANTED).make(False).version == ""
+    assert look(WANTED).make(None).version == look(WANTED).version
+    assert not look(WANTED).is_due
+    clock.pass_(seconds=61)
+    assert look(WANTED).is_due
 
 
 @pytest.mark.django_db
@@ -390,8 +393,8 @@ def test_an_index_says_when_the_section_was_asked_that_was_asked_first(clock):
     refresh(get_section("more", SITE))
     clock.pass_(seconds=30)
 
-    assert look(Wanted(site=SITE)).make(False).checked_at == first
-    assert look(Wanted(site=SITE, label="products")).make(False).checked_at == clock.now
+    assert look(Wanted(site=SITE)).make(None).checked_at == first
+    assert look(Wanted(site=SITE, label="products")).make(None).checked_at == clock.now
 
 
 @pytest.mark.django_db

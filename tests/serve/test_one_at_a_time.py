@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 from django.core.cache.backends.locmem import LocMemCache
@@ -19,7 +20,7 @@ from sitemaps_plus import register
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.serve import cached
 from sitemaps_plus.serve.cached import serve
-from sitemaps_plus.serve.live import Look, Made, Wanted
+from sitemaps_plus.serve.live import Made, Wanted
 from sitemaps_plus.stores.cache import CLAIM, get_cache
 from sitemaps_plus.stores.packing import pack
 
@@ -46,6 +47,11 @@ def xml(*args, **options):
 # One renderer for all: no database here, what is looked for is made by hand.
 
 
+def looked(document):
+    made = Made(document=document, version="", checked_at=timezone.now(), rendered_at=time.time())
+    return SimpleNamespace(version="", checked_at=timezone.now(), is_due=True, make=lambda _last: made)
+
+
 class Maker:
     """Stands for `look`: makes a document, slowly, and counts."""
 
@@ -56,14 +62,13 @@ class Maker:
         self.is_making = threading.Event()
         self.may_end = threading.Event()
 
-    def __call__(self, wanted, since=None):
+    def __call__(self, wanted, since=None, **_known):
         self.calls += 1
         self.is_making.set()
         assert self.may_end.wait(5)
         if self.errors and (error := self.errors.pop(0)):
             raise error
-        document = pack([self.text], 1)
-        return Look("", timezone.now(), lambda _is_doubted: Made(document, "", timezone.now()))
+        return looked(pack([self.text], 1))
 
 
 @pytest.fixture
@@ -172,7 +177,7 @@ def test_who_has_waited_long_enough_renders(maker, monkeypatch):
     hangs = threading.Event()
     make = maker.__call__
 
-    def look(wanted, since=None):
+    def look(wanted, since=None, **_known):
         if maker.calls == 0:
             maker.calls += 1
             maker.is_making.set()
@@ -190,7 +195,7 @@ def test_who_has_waited_long_enough_renders(maker, monkeypatch):
 
 
 def test_a_document_that_is_asked_for_by_what_makes_it_is_an_error_and_no_standstill(monkeypatch):
-    monkeypatch.setattr(cached, "look", lambda wanted, since=None: serve(wanted))
+    monkeypatch.setattr(cached, "look", lambda wanted, since=None, **_known: serve(wanted))
 
     with pytest.raises(SitemapError, match="requests it: it would wait for itself"):
         serve(wanted())
@@ -201,7 +206,7 @@ def test_a_document_that_is_asked_for_by_what_makes_it_is_an_error_and_no_stands
 def test_documents_may_be_asked_for_by_what_makes_others(monkeypatch, maker):
     maker.may_end.set()
 
-    def look(one, since=None):
+    def look(one, since=None, **_known):
         return maker(one) if one.number == 2 else maker(wanted(number=serve(wanted(2)).size))
 
     monkeypatch.setattr(cached, "look", look)
@@ -276,15 +281,17 @@ from sitemaps_plus.serve import cached
 from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.stores.packing import pack
-from sitemaps_plus.serve.live import Look, Made, Wanted, look
+from types import SimpleNamespace
+from sitemaps_plus.serve.live import Made, Wanted
 
 
-def look(wanted, since=None):
+def look(wanted, since=None, **_known):
     with open(log, "a") as file:
         file.write("rendered\\n")
     time.sleep(0.5)
     document = pack([b"<urlset/>"], 1)
-    return Look("", timezone.now(), lambda _: Made(document, "", timezone.now()))
+    made = Made(document=document, version="", checked_at=timezone.now(), rendered_at=time.time())
+    return SimpleNamespace(version="", checked_at=timezone.now(), is_due=True, make=lambda _last: made)
 
 
 cached.look = look

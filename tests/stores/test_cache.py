@@ -445,7 +445,9 @@ def test_a_moment_that_cannot_be_is_none(fake: Fake, cache_clock: Clock, value: 
 def test_a_bit_that_has_turned_over_makes_a_miss(at: int) -> None:
     gzipped = os.urandom(3000)
     cache = get_cache()
-    kept = cache.keep("one", gzipped, digest="a" * 64, size=9, version="", changed_at=None, checked_at=1.0, rendered_at=1.0)
+    kept = cache.keep(
+        "one", gzipped, digest="a" * 64, size=9, version="", changed_at=None, checked_at=1.0, rendered_at=1.0
+    )
     assert cache.has("one", "")
     (key,) = module._part_keys("one", kept.packed)
     head = module._head(kept.token, 0)

@@ -325,7 +325,8 @@ def page_rows(
     for record in records:
         urls = Fullest(record.number, url_count(section, record), section.urls_limit)
         size = Fullest(record.number, record.bytes or 0, section.profile.max_bytes)
-        built = _("stale") if record.number in status.stale else _("current")
+        is_undecided = record.number in status.undecided
+        built = _("stale") if record.number in status.stale else _("undecided") if is_undecided else _("current")
         rows.append(
             PageRow(
                 record=record,

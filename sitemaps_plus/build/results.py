@@ -67,6 +67,8 @@ class SectionResult:
     """Why the section was not published; its files were not changed."""
     unseen: dict[int, int] = field(default_factory=dict)
     """How many URLs of a page had changed although the database told of no change, by number; 0 if unknown."""
+    told_by: str = ""
+    """The column or hook that tells of changes."""
     is_stopped: bool = False
     """Whether it was not published because the build was stopped."""
     objection: Objection | None = None

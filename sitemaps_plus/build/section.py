@@ -72,6 +72,7 @@ class SectionBuild:
             for page, count in unseen:
                 record_unseen(page, count)
                 self.result.unseen[page.number] = count
+                self.result.told_by = self.section.told_by
 
     def _unseen(
         self, assembly: Assembly, pages: list[Page], staging: Staging, fingerprint: Fingerprint

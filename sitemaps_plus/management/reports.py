@@ -11,9 +11,10 @@ from django.core.management.color import Style
 
 from sitemaps_plus.build.due import Due
 from sitemaps_plus.build.results import BuildResult, SectionResult
+from sitemaps_plus.plan.currency import UNDECIDED
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION
 from sitemaps_plus.stores.files import FileStore
-from sitemaps_plus.watch.alarms import Alarm, Overview
+from sitemaps_plus.watch.alarms import Alarm, Overview, unseen_alarm
 from sitemaps_plus.watch.status import SectionStatus
 
 _BAR_WIDTH = 24
@@ -65,6 +66,9 @@ def build_lines(result: BuildResult, style: Style) -> Iterator[str]:
     """Yield the report of a build."""
     for section in result.sections:
         yield _section_line(section, style)
+        if section.unseen:
+            alarm = unseen_alarm(section.label, section.told_by, section.unseen)
+            yield f"    {style.WARNING(alarm.text)} {alarm.remedy}"
         for problem in section.report.problems[:PROBLEMS_PER_SECTION]:
             # The error of a section may name its first row.
             if (line := f"row {problem.key}, {problem.hook}: {problem.reason}") not in (section.error or ""):
@@ -74,7 +78,7 @@ def build_lines(result: BuildResult, style: Style) -> Iterator[str]:
     sections = [section for section in result.sections if not section.error]
     yield (
         f"{count(sum(s.urls for s in sections), 'URL')} on {count(sum(s.pages for s in sections), 'page')}: "
-        f"{sum(s.rendered for s in sections):,} rendered, {sum(s.skipped for s in sections):,} unchanged, "
+        f"{_rendered(sections)}, {sum(s.skipped for s in sections):,} unchanged, "
         f"{sum(s.written for s in sections):,} written, "
         f"{count(sum(s.bytes for s in sections), 'byte')} uncompressed, {result.seconds:.1f} s, "
         f"{count(sum(s.left_out for s in sections), 'row')} left out"
@@ -109,11 +113,19 @@ def build_json(result: BuildResult) -> dict[str, Any]:
 
 
 def due_lines(found: Sequence[Due], *, is_check: bool) -> Iterator[str]:
-    """Yield the pages that a build would render or remove, with the reasons, and how many they are."""
+    """Yield the pages that a build would render or remove, with the reasons, and how many they are.
+
+    With `is_check` only those that are stale, and how many are undecided.
+    """
+    undecided = sum(due.reason == UNDECIDED.text for due in found)
+    found = [due for due in found if due.is_stale] if is_check else found
     for due in found:
         name = f"{due.label} page {due.number}" if due.number else f"{due.label} index".strip()
         yield f"{due.site} {name}: {due.reason}"
     yield count_stale(found) if is_check else f"{_count_due(found)} would be rendered or removed"
+    if is_check and undecided:
+        verb = "is" if undecided == 1 else "are"
+        yield f"{count(undecided, 'page')} {verb} undecided: only a build, which renders them, tells whether they changed"
 
 
 def count_stale(found: Sequence[Due]) -> str:
@@ -125,9 +137,11 @@ def _count_due(found: Sequence[Due]) -> str:
     return f"{len(found):,} {'page or index' if len(found) == 1 else 'pages or indexes'}"
 
 
-def due_json(found: Sequence[Due]) -> dict[str, Any]:
+def due_json(found: Sequence[Due], *, is_check: bool) -> dict[str, Any]:
     """Return the pages that a build would render or remove, for programs."""
-    return {"stale": any(due.is_stale for due in found), "pages": [due._asdict() for due in found]}
+    pages = [due._asdict() for due in found if due.is_stale or not is_check]
+    undecided = sum(due.reason == UNDECIDED.text for due in found)
+    return {"stale": any(due.is_stale for due in found), "undecided": undecided, "pages": pages}
 
 
 def status_lines(found: Overview, style: Style) -> Iterator[str]:
@@ -150,7 +164,7 @@ def _section_line(section: SectionResult, style: Style) -> str:
     if section.error:
         why = "held back" if section.is_held_back else "stopped" if section.is_stopped else "failed"
         return style.ERROR(f"{section.site} {section.label}: {why}")
-    counts = f"{count(section.urls, 'URL')} on {count(section.pages, 'page')}, {section.rendered:,} rendered"
+    counts = f"{count(section.urls, 'URL')} on {count(section.pages, 'page')}, {_rendered([section])}"
     missing = ", ".join(
         f"{count(number, noun)} {how}"
         for number, noun, how in ((section.left_out, "row", "left out"), (section.report.dropped, "part", "dropped"))
@@ -159,12 +173,26 @@ def _section_line(section: SectionResult, style: Style) -> str:
     return f"{section.site} {section.label}: {counts}" + (f", {style.WARNING(missing)}" if missing else "")
 
 
+def _rendered(sections: Sequence[SectionResult]) -> str:
+    """Return how many pages were rendered, and apart from them how many only to verify them."""
+    verified = sum(section.verified for section in sections)
+    rendered = sum(section.rendered for section in sections) - verified
+    return f"{rendered:,} rendered" + (f", {verified:,} verified" if verified else "")
+
+
 def _status_line(site: str, section: SectionStatus) -> str:
     since = f" since {section.stale_since:%Y-%m-%d %H:%M %Z}" if section.stale_since else ""
     built = f", built {section.built_at:%Y-%m-%d %H:%M %Z}" if section.built_at else ""
     about = "about " if section.is_estimated else ""
     counts = f"{about}{count(section.urls, 'URL')} on {count(section.pages, 'page')}"
-    return f"{site} {section.label}: {section.currency}{since}, {counts}{built}"
+    return f"{site} {section.label}: {section.currency}{since}, {counts}{built}{_comparing(section)}"
+
+
+def _comparing(section: SectionStatus) -> str:
+    if not section.undecided:
+        return ""
+    pace = "" if section.max_age is None else f" at most every {section.max_age:g} s (max_age)"
+    return f", {count(len(section.undecided), 'page')} compared by rendering{pace}, {section.comparing:.1f} s"
 
 
 def _alarms(found: Overview) -> list[tuple[str, Alarm]]:

@@ -199,6 +199,13 @@ class Section:
             return self.hooks.changed.value
         return self.newest
 
+    @property
+    def told_by(self) -> str:
+        """The name of the column or the hook that tells of changes, for messages."""
+        if isinstance(self.changed, F):
+            return self.changed.name
+        return "lastmod" if self.hooks.changed.kind == "missing" else "changed"
+
     @cached_property
     def newest(self) -> Any:
         """The expression for the lastmod of a row; None if only a method can compute it."""

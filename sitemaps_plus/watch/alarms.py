@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
@@ -22,6 +22,9 @@ from sitemaps_plus.watch.status import SectionStatus, SiteStatus, read_statuses
 LATE = timedelta(days=2)
 """How long a built page may be stale before it is a problem."""
 
+
+LONG = 1.0
+"""Seconds of rendering only to compare pages from which on a section gets a notice."""
 
 LEVELS = ("error", "warning", "notice")
 """The levels of alarms, the worst first."""
@@ -60,6 +63,8 @@ class SiteOverview:
                 {
                     "label": one.label,
                     "state": one.currency,
+                    "undecided": sorted(one.undecided),
+                    "unseen": {str(number): count for number, count in one.unseen.items()},
                     "stale_since": _iso(one.stale_since),
                     "urls": one.urls,
                     "pages": one.pages,
@@ -106,6 +111,23 @@ def overview(names: Sequence[str] = ()) -> Overview:
         if not isinstance(found, MissingTables):
             raise
         return Overview(alarms=[Alarm("error", "", found.text, found.remedy)])
+
+
+def unseen_alarm(label: str, told_by: str, unseen: Mapping[int, int]) -> Alarm:
+    """Return what to say of URLs that changed although the database told of no change: how many, by page."""
+    count = sum(unseen.values())
+    pages = ngettext("page %(pages)s", "pages %(pages)s", len(unseen)) % {"pages": ", ".join(map(str, sorted(unseen)))}
+    text = ngettext(
+        "%(count)d URL changed without %(column)s: %(pages)s.",
+        "%(count)d URLs changed without %(column)s: %(pages)s.",
+        count,
+    ) % {"count": count, "column": told_by, "pages": pages}
+    remedy = _(
+        "They are up to date now. The rows were changed by update() or SQL that left the date as it was, a related row "
+        "changed, or the code of the class did. Set `changed` to a date that moves with every change to see such changes "
+        "at once."
+    )
+    return Alarm("warning", label, text, remedy)
 
 
 def _overview(names: Sequence[str]) -> Overview:
@@ -192,6 +214,24 @@ def _section_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
         yield Alarm("error", status.label, text, _("Build this section to restore the files."))
     yield from _row_alarms(status)
     yield from _currency_alarms(site, status)
+    if status.unseen:
+        yield unseen_alarm(status.label, status.told_by, status.unseen)
+    if status.comparing > LONG and status.max_age is None:
+        yield _comparing_alarm(status)
+
+
+def _comparing_alarm(status: SectionStatus) -> Alarm:
+    count = len(status.undecided)
+    text = ngettext(
+        "Only rendering tells whether %(count)d page changed, which takes %(seconds)s s each time.",
+        "Only rendering tells whether %(count)d pages changed, which takes %(seconds)s s each time.",
+        count,
+    ) % {"count": count, "seconds": formats.number_format(round(status.comparing, 1), 1)}
+    remedy = _(
+        "Set `changed` to a DateTimeField that moves with every change of a row. If there is none, max_age says for how "
+        "many seconds a page may be old."
+    )
+    return Alarm("notice", status.label, text, remedy)
 
 
 def _outcome_alarms(status: SectionStatus) -> Iterator[Alarm]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from django.db.models import BooleanField, Case, Value, When
+from django.utils import timezone
 
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError
@@ -32,8 +33,13 @@ _IS_OVER = Case(
     When(expires_at__lte=DatabaseNow(), then=Value(True)), default=Value(False), output_field=BooleanField()
 )
 
-Currency = Literal["current", "stale", "never built", "live", "empty", "unknown"]
-"""Whether built files match the rows; ``live`` if nothing is built, so that the views render on request."""
+UNSEEN_SHOWN = timedelta(days=7)
+"""How long it is shown that a page had changed although the database told of no change."""
+
+Currency = Literal["current", "undecided", "stale", "never built", "live", "empty", "unknown"]
+"""Whether built files match the rows: ``undecided`` if only rendering tells; ``live`` if nothing is built, so that the
+views render on request.
+"""
 
 
 class Fullest(NamedTuple):
@@ -75,6 +81,16 @@ class SectionStatus:
     """When rows of the first of the stale pages changed, if that is why they are stale."""
     stale: dict[int, Reason] = field(default_factory=dict)
     """The reason why a built page is stale, by number."""
+    undecided: set[int] = field(default_factory=set)
+    """Numbers of the rendered pages of which only rendering tells whether they changed."""
+    comparing: float = 0.0
+    """Seconds that it takes to render these pages."""
+    max_age: float | None = None
+    """Seconds for which the class does not want pages to be compared."""
+    told_by: str = ""
+    """The column or hook that tells of changes."""
+    unseen: dict[int, int] = field(default_factory=dict)
+    """How many URLs of a page had changed, as was found lately, although the database told of no change, by number."""
     left_out: int = 0
     dropped: int = 0
     problems: list[tuple[int, Problem]] = field(default_factory=list)
@@ -175,14 +191,17 @@ def _section_facts(
     status: SectionStatus, section: Section, records: Sequence[SitemapPage], manifest: Manifest | None
 ) -> None:
     status.path, status.decided_by = section.hooks.path, section.hooks.decided_by or ""
+    status.max_age, status.told_by = section.max_age, section.told_by
     plan = make_plan(section, records)
     status.checked_at = plan.checked_at
     _page_facts(status, section, plan)
+    check = CurrencyCheck(section, fingerprint_of(section) if records else None)
+    _comparison_facts(status, plan, check)
     status.newest = _newest(record.changed_at for record in records)
     status.built_at = _newest(record.built_at for record in records)
     if status.built_at:
         known = manifest.section(section.label) if manifest else None
-        status.stale = dict(_stale(plan, known))
+        status.stale = dict(_stale(plan, known, check))
         status.stale_since = _stale_since(plan, status.stale)
     if not status.pages and status.checked_at:
         status.currency = "empty"
@@ -190,7 +209,7 @@ def _section_facts(
         # Its rows may not have been queried yet, so there can be any number of them.
         status.currency = "never built"
     else:
-        status.currency = "stale" if status.stale else "current"
+        status.currency = "stale" if status.stale else "undecided" if status.undecided else "current"
 
 
 def _page_facts(status: SectionStatus, section: Section, plan: Plan) -> None:
@@ -228,9 +247,19 @@ def _first_left_out(section: Section, record: SitemapPage) -> Problem | None:
     return next((one for one in found if not one.code.startswith("W-")), None)
 
 
-def _stale(plan: Plan, known: SectionEntry | None) -> Iterator[tuple[int, Reason]]:
+def _comparison_facts(status: SectionStatus, plan: Plan, check: CurrencyCheck) -> None:
+    since = timezone.now() - UNSEEN_SHOWN
+    for page in plan.listed:
+        record = page.record
+        if record.seconds is not None and not check.is_decided(record):
+            status.undecided.add(record.number)
+            status.comparing += record.seconds
+        if record.unseen_at and moment(record.unseen_at) >= since:
+            status.unseen[record.number] = record.unseen
+
+
+def _stale(plan: Plan, known: SectionEntry | None, check: CurrencyCheck) -> Iterator[tuple[int, Reason]]:
     """Yield the numbers of the stale pages with the reasons."""
-    check = CurrencyCheck(plan.section, fingerprint_of(plan.section))
     for page in plan.listed:
         reason = check.why_not_current(page.record, known)
         if reason and reason.is_stale:

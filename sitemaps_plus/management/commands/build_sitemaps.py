@@ -125,14 +125,13 @@ class Command(BaseCommand):
         _check_tables()
         is_check = options["check"]
         found = list(examine(options["labels"], sites=options["sites"], full=options["full"]))
-        if is_check:
-            found = [due for due in found if due.is_stale]
+        stale = [due for due in found if due.is_stale]
         if options["json"]:
-            self.stdout.write(json.dumps(reports.due_json(found)))
+            self.stdout.write(json.dumps(reports.due_json(found, is_check=is_check)))
         elif options["verbosity"] > 0:
             self._write_lines(reports.due_lines(found, is_check=is_check))
-        if is_check and found:
-            raise CommandError(f"{reports.count_stale(found)}: run build_sitemaps.")
+        if is_check and stale:
+            raise CommandError(f"{reports.count_stale(stale)}: run build_sitemaps.")
 
     def _show_status(self, options: dict[str, Any]) -> None:
         if options["labels"]:

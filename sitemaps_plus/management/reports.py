@@ -124,8 +124,7 @@ def due_lines(found: Sequence[Due], *, is_check: bool) -> Iterator[str]:
         yield f"{due.site} {name}: {due.reason}"
     yield count_stale(found) if is_check else f"{_count_due(found)} would be rendered or removed"
     if is_check and undecided:
-        verb = "is" if undecided == 1 else "are"
-        yield f"{count(undecided, 'page')} {verb} undecided: only a build, which renders them, tells whether they changed"
+        yield f"{count(undecided, 'page')} undecided: only a build, which renders them, tells whether they changed"
 
 
 def count_stale(found: Sequence[Due]) -> str:

@@ -203,7 +203,7 @@ class Section:
     def told_by(self) -> str:
         """The name of the column or the hook that tells of changes, for messages."""
         if isinstance(self.changed, F):
-            return self.changed.name
+            return str(self.changed.name)  # type: ignore[attr-defined]
         return "lastmod" if self.hooks.changed.kind == "missing" else "changed"
 
     @cached_property

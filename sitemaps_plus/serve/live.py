@@ -167,8 +167,8 @@ def look(
     """Return what the database tells of a document; it is queried unless that happened after `since`.
 
     Without `since` it is queried at most once per ``CHECK_EVERY``. `kept` is the last version, and `saved_at` is when a
-    row of the section was last saved, in seconds since 1970; both tell whether the page is due to be compared. `compare`
-    is called with those pages of an index that are due, and returns whether it rendered any.
+    row of the section was last saved, in seconds since 1970; both tell whether the page is due to be compared.
+    `compare` is called with those pages of an index that are due, and returns whether it rendered any.
 
     Raises PageNotFound and PageGone.
     """

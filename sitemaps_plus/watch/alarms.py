@@ -123,9 +123,9 @@ def unseen_alarm(label: str, told_by: str, unseen: Mapping[int, int]) -> Alarm:
         count,
     ) % {"count": count, "column": told_by, "pages": pages}
     remedy = _(
-        "They are up to date now. The rows were changed by update() or SQL that left the date as it was, a related row "
-        "changed, or the code of the class did. Set `changed` to a date that moves with every change to see such changes "
-        "at once."
+        "They are up to date now. The rows were changed by update() or SQL that left the date as it was, a related "
+        "row changed, or the code of the class did. Set `changed` to a date that moves with every change to see such "
+        "changes at once."
     )
     return Alarm("warning", label, text, remedy)
 
@@ -228,8 +228,8 @@ def _comparing_alarm(status: SectionStatus) -> Alarm:
         count,
     ) % {"count": count, "seconds": formats.number_format(round(status.comparing, 1), 1)}
     remedy = _(
-        "Set `changed` to a DateTimeField that moves with every change of a row. If there is none, max_age says for how "
-        "many seconds a page may be old."
+        "Set `changed` to a DateTimeField that moves with every change of a row. If there is none, max_age says for "
+        "how many seconds a page may be old."
     )
     return Alarm("notice", status.label, text, remedy)
 

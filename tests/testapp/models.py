@@ -202,3 +202,30 @@ class Leaflet(models.Model):
 
     def get_absolute_url(self):
         return f"/{get_language()}/{self.slug}/"
+
+
+class Author(models.Model):
+    """A row that others show."""
+
+    slug = models.SlugField()
+
+    def __str__(self):
+        return self.slug
+
+
+class Story(models.Model):
+    """A row as a tutorial makes it: its dates move when it is saved, and its URL shows a related row."""
+
+    author = models.ForeignKey(Author, models.CASCADE)
+    slug = models.SlugField()
+    is_listed = models.BooleanField(default=True)
+    published_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    updated_on = models.DateField(auto_now=True)
+
+    def __str__(self):
+        return self.slug
+
+    def get_absolute_url(self):
+        return f"/{self.author.slug}/{self.slug}/"

@@ -145,6 +145,7 @@ class SectionRow:
             "current": _("current"),
             "stale": _("%(count)s stale") % {"count": number(len(self.status.stale))},
             "never built": _("never built"),
+            "undecided": _("undecided"),
             "live": _("on request"),
             "empty": _("no URLs"),
         }.get(self.status.currency, _("unknown"))

@@ -370,6 +370,8 @@ def test_json_is_one_object_for_programs() -> None:
         "urls": 2,
         "left_out": 1,
         "dropped": 2,
+        "verified": 0,
+        "unseen": {},
         "warnings": 0,
         "error": None,
         "held_back": False,
@@ -608,7 +610,7 @@ def test_a_dry_run_can_be_read_by_programs() -> None:
     report = json.loads(run("--dry-run", "--json")[0])
 
     page = {"site": "example.com", "label": "products", "number": 1, "reason": "it was never built", "is_stale": True}
-    assert report == {"stale": True, "pages": [page]}
+    assert report == {"stale": True, "undecided": 0, "pages": [page]}
 
 
 # Which sites

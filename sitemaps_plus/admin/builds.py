@@ -61,7 +61,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # at run time 
 class BuildAdmin(ReadOnlyAdmin):
     """The list of builds, read only."""
 
-    list_display = ("started_at", "site_name", "wanted", "started_by", "result", "took", "urls", "rendered", "left_out")
+    list_display = ("started_at", "result", "left_out", "urls", "rendered", "took", "started_by", "wanted", "site_name")
     list_filter = ("result", "site", "started_at")
     ordering = ("-pk",)
     fields = (

@@ -265,6 +265,13 @@ def lines_of(cells):
     return len({round(cell.bounding_box()["y"]) for cell in cells.all()})
 
 
+def test_the_list_of_builds_shows_the_results_on_a_narrow_screen(built, boss, opened):
+    page = opened(boss, HISTORY, viewport=TELEPHONE)
+
+    for name in ("Started at", "Result"):
+        expect(page.get_by_role("columnheader", name=name)).to_be_in_viewport(ratio=1)
+
+
 def test_a_date_is_never_broken_and_languages_stay_on_one_line(built, boss, opened):
     page = opened(boss, ADDRESSES["page"], viewport={**WIDE, "width": 800})
     # A shop has no languages: those of one row, and a URL that leaves them no room.

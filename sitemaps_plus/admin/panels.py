@@ -94,14 +94,9 @@ class SectionRow:
     """The last visit of each crawler."""
 
     @property
-    def is_counted(self) -> bool:
-        """Whether a request or a build has counted its rows."""
-        return self.status.checked_at is not None or bool(self.status.urls)
-
-    @property
     def urls(self) -> str:
         """The number of URLs; "about" if it is an estimate."""
-        if not self.is_counted:
+        if not self.status.is_counted:
             return "-" if self.status.error else _("not counted yet")
         shown = number(self.status.urls)
         return _("about %(count)s") % {"count": shown} if self.status.is_estimated else shown
@@ -109,7 +104,7 @@ class SectionRow:
     @property
     def pages(self) -> str:
         """The number of pages."""
-        return number(self.status.pages) if self.is_counted else "-"
+        return number(self.status.pages) if self.status.is_counted else "-"
 
     @property
     def bytes(self) -> str:
@@ -224,8 +219,8 @@ class SitePanel:
     @property
     def summary(self) -> str:
         """The number of URLs and sections, in one or two sentences."""
-        urls, sections = self.overview.status.urls, sum(row.is_counted for row in self.rows)
-        uncounted = sum(not row.is_counted and not row.status.error for row in self.rows)
+        urls, sections = self.overview.status.urls, sum(row.status.is_counted for row in self.rows)
+        uncounted = sum(not row.status.is_counted and not row.status.error for row in self.rows)
         sentences = []
         if sections:
             shown = {

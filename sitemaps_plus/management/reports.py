@@ -184,6 +184,7 @@ def _status_line(site: str, section: SectionStatus) -> str:
     built = f", built {section.built_at:%Y-%m-%d %H:%M %Z}" if section.built_at else ""
     about = "about " if section.is_estimated else ""
     counts = f"{about}{count(section.urls, 'URL')} on {count(section.pages, 'page')}"
+    counts = counts if section.is_counted else "not counted yet"
     return f"{site} {section.label}: {section.currency}{since}, {counts}{built}{_comparing(section)}"
 
 

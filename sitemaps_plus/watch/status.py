@@ -107,6 +107,11 @@ class SectionStatus:
     missing_files: int = 0
     """Number of built pages that have no file."""
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether a request or a build has counted its rows."""
+        return self.checked_at is not None or bool(self.urls)
+
 
 @dataclass(slots=True, kw_only=True)
 class SiteStatus:

@@ -14,6 +14,7 @@ from built import BuiltSet
 from samples import Products, make_products
 from sitemaps_plus import register
 from sitemaps_plus.build import build
+from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.views import health
 from testapp.models import Product
 
@@ -110,6 +111,13 @@ def test_the_command_has_a_line_for_each_section(site: BuiltSet) -> None:
 
     assert failure is None
     assert stdout.startswith("example.com products: current, 15 URLs on 2 pages, built 20")
+
+
+def test_a_section_that_nobody_has_requested_has_no_number_yet(site: BuiltSet) -> None:
+    SitemapPage.objects.all().delete()
+    Build.objects.all().delete()
+
+    assert run()[0] == "example.com products: live, not counted yet\n"
 
 
 def test_the_command_shows_problems_with_remedies_and_fails(site: BuiltSet) -> None:

@@ -69,7 +69,7 @@ def build_again(label: str, pages: int) -> int:
     before = {file: file.stat().st_mtime_ns for file in files(label)}
     result = build_files([label])
     written = [file for file in files(label) if file.stat().st_mtime_ns != before.get(file)]
-    made = sum(section.rendered for section in result.sections)
+    made = sum(section.rendered - section.verified for section in result.sections)
     if not result.is_complete or made != pages or len(written) != pages:
         raise RuntimeError(f"{pages} pages changed, {made} were made and {len(written)} written: {result}")
     return sum(file.stat().st_size for file in written)

@@ -257,10 +257,13 @@ def _row_alarms(status: SectionStatus) -> Iterator[Alarm]:
     if status.left_out:
         text = ngettext("%(count)d row is left out.", "%(count)d rows are left out.", status.left_out)
         text %= {"count": status.left_out}
-        if first := status.first_left_out:
-            reason = f"{first.hook}: {first.reason}"
+        first = status.first_left_out
+        if first:
+            reason = _("Row %(key)s, %(hook)s: %(reason)s") % first._asdict()
             text += " " + (_("The first: %(first)s") % {"first": reason} if status.left_out > 1 else reason)
         remedy = _("Correct the rows, which the status page lists, or exclude them from the queryset.")
+        if first and not first.code.startswith("E-"):
+            remedy = _("Correct the code of the class or the model, which raised this.")
         yield Alarm("warning", status.label, text, remedy)
 
 

@@ -110,7 +110,21 @@ def test_rows_left_out_are_an_alarm_that_quotes_only_such_a_row(site: BuiltSet) 
 
     SitemapPage.objects.filter(number=2).update(left_out=1, problems=[part, ["3", "location", "E-URL-DOTS", "Dots."]])
 
-    assert alarms() == [("warning", "products", "3 rows are left out. The first: location: Dots.")]
+    assert alarms() == [("warning", "products", "3 rows are left out. The first: Row 3, location: Dots.")]
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [("E-URL-DOTS", "Correct the rows, which"), ("ZeroDivisionError", "Correct the code of the class or the model")],
+)
+def test_the_remedy_names_the_code_where_that_raised(site: BuiltSet, code: str, remedy: str) -> None:
+    build()
+    SitemapPage.objects.filter(number=1).update(left_out=1, problems=[["1", "location", code, "No."]])
+
+    (alarm,) = overview().sites[0].alarms
+
+    assert alarm.text == "1 row is left out. Row 1, location: No."
+    assert alarm.remedy.startswith(remedy)
 
 
 def test_a_location_missing_in_one_language_is_not_quoted_as_a_row_left_out(site: BuiltSet) -> None:
@@ -122,7 +136,7 @@ def test_a_location_missing_in_one_language_is_not_quoted_as_a_row_left_out(site
 
     SitemapPage.objects.filter(number=1).update(left_out=2, dropped=0)
 
-    assert alarms() == [("warning", "products", "2 rows are left out. The first: location: Empty.")]
+    assert alarms() == [("warning", "products", "2 rows are left out. The first: Row 1, location: Empty.")]
 
 
 def test_a_build_that_died_is_an_error_until_the_next_one(site: BuiltSet) -> None:

@@ -33,7 +33,13 @@ MOST_SPLITS = 64
 
 
 def render_planned(
-    section: Section, number: int, *, as_text: bool = False, strict: bool | None = None, plan: Plan | None = None
+    section: Section,
+    number: int,
+    *,
+    as_text: bool = False,
+    strict: bool | None = None,
+    plan: Plan | None = None,
+    record: Record = record_rendering,
 ) -> tuple[Document, Plan]:
     """Return one page and its plan; this is a new plan if the page was too large and had to be split.
 
@@ -44,7 +50,7 @@ def render_planned(
         for _ in range(MOST_SPLITS):
             page = plan.find(number)
             try:
-                return render_as_planned(section, page, as_text=as_text, strict=strict), plan
+                return render_as_planned(section, page, as_text=as_text, strict=strict, record=record), plan
             except PageFull as full:
                 plan = split_page(section, number, full)
         raise does_not_fit(section, number)

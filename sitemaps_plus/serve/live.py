@@ -6,17 +6,21 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, cast
 
 from django.urls import get_script_prefix
 from django.utils import timezone
 
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.errors import PageEmpty, SitemapError
 from sitemaps_plus.plan.currency import CurrencyCheck
 from sitemaps_plus.plan.pages import Page, Plan
-from sitemaps_plus.plan.planner import has_moved, record_unseen, refresh
+from sitemaps_plus.plan.planner import has_moved, record_rendering, record_unseen, refresh
 from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of, moment
 from sitemaps_plus.plan.verification import age_of, compare_after, longest
+from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.render.indexes import render_index
 from sitemaps_plus.render.pages import render_planned
 from sitemaps_plus.stores.cache import Kept
@@ -115,15 +119,46 @@ class PageLook:
             rendered_at = _rendered_at(self.wanted, self.page, None)
             return self._made(document, self.plan, rendered_at, self.page.record.seconds or 0.0)
         began, started = time.time(), time.monotonic()
-        document, plan = render_planned(
-            self.plan.section, self.page.number, as_text=self.wanted.as_text, plan=self.plan
-        )
+        document, plan = self._rendered(last)
         seconds = time.monotonic() - started
         is_comparable = last and self.is_decided and plan is self.plan and not self.wanted.as_text
         count = count_differences(unpack(last), document.chunks()) if last and is_comparable else 0
         if count and not self._has_moved():
             record_unseen(self.page, count)
         return self._made(document, plan, began, seconds)
+
+    def _rendered(self, last: bytes | None) -> tuple[Document, Plan]:
+        """Return the page and its plan; raise SitemapError if errors in code of the project took most of its URLs.
+
+        Such a rendering is not recorded: `last` goes on being served.
+        """
+        found: list[tuple[Section, Page, dict[str, Any]]] = []
+        empty: PageEmpty | None = None
+        try:
+            document, plan = render_planned(
+                self.plan.section,
+                self.page.number,
+                as_text=self.wanted.as_text,
+                plan=self.plan,
+                record=lambda section, page, **values: found.append((section, page, values)),
+            )
+            report, urls = document.report, document.urls
+        except PageEmpty as error:
+            empty, report, urls = error, cast(Report, error.report), 0
+        before = _count_urls(last) if last and report.raised else 0
+        if urls < before * (1 - get_settings().MAX_SHRINK):
+            first = report.problems[0]
+            raise SitemapError(
+                f"Page {self.page.number} of the sitemap {self.wanted.label!r} would have {urls:,} URLs in place of "
+                f"{before:,}, because code of the project raised errors. The first: row {first.key}, {first.hook}: "
+                f"{first.reason}"
+            )
+        for section, page, values in found:
+            record_rendering(section, page, **values)
+            changed_at = page.record.changed_at
+        if empty:
+            raise empty
+        return replace(document, changed_at=changed_at) if found else document, plan
 
     def _made(self, document: Document, plan: Plan, rendered_at: float, seconds: float) -> Made:
         with neutral():
@@ -213,6 +248,11 @@ def _rendered_at(wanted: Wanted, page: Page, kept: Kept | None) -> float:
     # The text of a page is not recorded.
     recorded = 0.0 if verified_at is None or wanted.as_text else moment(verified_at).timestamp()
     return max(recorded, kept.rendered_at if kept else 0.0)
+
+
+def _count_urls(page: bytes) -> int:
+    data = b"".join(unpack(page))
+    return data.count(b"<url>") or data.count(b"\n")
 
 
 def _version(section: Section, page: Page, fingerprint: Fingerprint) -> str:

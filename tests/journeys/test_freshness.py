@@ -162,6 +162,43 @@ def test_a_page_that_is_compared_and_did_not_change_keeps_its_file(
     assert (section.written, touched) == (0, set())
 
 
+@pytest.mark.parametrize("dates", [{}, {"lastmod": F("updated_at")}], ids=["undecided", "decided"])
+@pytest.mark.parametrize("form", ["xml", "txt"])
+def test_an_outage_of_what_a_method_asks_takes_no_page_away(
+    dates: dict[str, Any], form: str, settings: Any, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
+
+    def location(_self: Any, item: Story) -> str:
+        if is_down:
+            raise TimeoutError("the service does not answer")
+        return item.get_absolute_url()
+
+    is_down = False
+    register("stories", type("Fragile", (KINDS["`ModelSitemap` without `lastmod`"],), {**dates, "location": location}))
+    make_stories()
+    client = Client(headers={"host": "example.com"})
+    page = f"/sitemap-stories-1.{form}"
+    before, index = client.get(page), client.get("/sitemap.xml")
+    record = SitemapPage.objects.values("digest", "urls", "changed_at").get()
+
+    is_down = True
+    clock.pass_(hours=2)
+    during = client.get(page)
+
+    assert (during.status_code, during.content) == (200, before.content)
+    assert client.get("/sitemap.xml").content == index.content
+    assert SitemapPage.objects.values("digest", "urls", "changed_at").get() == record
+    assert "would have 0 URLs in place of 3" in caplog.text
+    assert (
+        f"The first: row {Story.objects.earliest('pk').pk}, location: TimeoutError: the service does not answer"
+        in caplog.text
+    )
+    is_down = False
+    clock.pass_(minutes=5)
+    assert client.get(page).content == before.content
+
+
 # A change without a date, where a date should tell.
 
 

@@ -224,7 +224,7 @@ class Section:
             return "position"
         return f"{self.rows_limit} rows, {len(self.languages)} languages, by {self.key}"
 
-    @cached_property
+    @property
     def recipe(self) -> str:
         """A digest of how entries are made; with another recipe the bytes may differ."""
         hooks = [

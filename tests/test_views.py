@@ -16,7 +16,7 @@ from django.utils import timezone, translation
 from pytest_django.asserts import assertContains, assertNotContains
 
 from samples import SITE, Products, make_products, paths, render_page, section_of
-from sitemaps_plus import NewsSitemap, UrlFor, register, views
+from sitemaps_plus import NewsSitemap, UrlFor, register, registry, views
 from sitemaps_plus.errors import NoOrigin
 from sitemaps_plus.plan.planner import refresh
 from testapp.models import Article, Product
@@ -167,6 +167,23 @@ def test_without_rows_there_is_no_sitemap(client: Client, address: str) -> None:
 
     assert response.status_code == 404
     assert b"has no URLs at present" in response.content
+
+
+@pytest.mark.parametrize(
+    ("debug", "text"),
+    [
+        (True, b'No Sitemap class is registered, so there is no sitemap. Write @register("...") above a Sitemap class'),
+        (False, b"The sitemap 'example.com' has no URLs at present."),
+    ],
+)
+def test_a_developer_who_registered_nothing_is_told_so(client: Client, settings: Any, debug: bool, text: bytes) -> None:
+    settings.DEBUG = debug
+    registry.unregister("products")
+
+    response = client.get("/sitemap.xml")
+
+    assert response.status_code == 404
+    assert response.content.startswith(text)
 
 
 def test_an_error_is_no_empty_sitemap(client: Client, settings: Any) -> None:

@@ -147,9 +147,9 @@ class SectionRow:
 
     @property
     def speed(self) -> str:
-        """Whether the database computes the rows, or the method that needs an object for each."""
+        """Whether the database computes the rows, or methods that need an object for each."""
         if self.status.decided_by:
-            return _("slow: %(method)s") % {"method": f"{self.status.decided_by}()"}
+            return _("slow: %(method)s") % {"method": ", ".join(f"{name}()" for name in self.status.decided_by)}
         return _("fast") if self.status.path else "-"
 
     @property

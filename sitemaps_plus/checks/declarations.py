@@ -21,8 +21,8 @@ from sitemaps_plus.checks.classes import (
     queryset_of,
     values_of,
 )
-from sitemaps_plus.declare.hooks import class_of
-from sitemaps_plus.declare.loading import has_location, location_remedy
+from sitemaps_plus.declare.hooks import class_of, has_location, is_constant
+from sitemaps_plus.declare.loading import location_remedy
 from sitemaps_plus.declare.related import Related
 from sitemaps_plus.declare.sitemaps import NewsSitemap, makes_rows, overrides
 from sitemaps_plus.declare.url_for import UrlFor
@@ -30,6 +30,7 @@ from sitemaps_plus.errors import InvalidEntry, InvalidSitemap
 from sitemaps_plus.plan.keys import Key
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.limits import MAX_URLS
+from sitemaps_plus.protocol.text import CHANGEFREQS, check_changefreq, format_priority
 from sitemaps_plus.values.base import Value
 from sitemaps_plus.values.extensions import EXTENSIONS
 
@@ -55,6 +56,22 @@ def check_protocol(sitemap: Any) -> Found:
     protocol = declared(sitemap, "protocol")
     if protocol not in (None, "http", "https"):
         yield "E007", f".protocol is {protocol!r}.", 'Use "http" or "https", or leave it out for that of the origin.'
+
+
+@check_each()
+def check_constants(sitemap: Any) -> Found:
+    """sitemaps_plus.E007: changefreq and priority have a value that the protocol allows."""
+    for name, check, hint in (
+        ("changefreq", check_changefreq, f"Use one of {', '.join(CHANGEFREQS)}."),
+        ("priority", format_priority, "Use a number from 0.0 to 1.0."),
+    ):
+        value = declared(sitemap, name)
+        if not is_constant(value) or value is None or value == "":
+            continue
+        try:
+            check(value)
+        except InvalidEntry as error:
+            yield "E007", f".{name}: {error.text}", hint
 
 
 @check_each()
@@ -162,8 +179,8 @@ def check_url_names(sitemap: Any) -> Found:
     """sitemaps_plus.E014: the URL patterns that UrlFor names exist."""
     for hook in ("location", *EXTENSIONS) if getattr(settings, "ROOT_URLCONF", None) else ():
         for value in values_of(sitemap, hook):
-            for problem in (problem for url_for in _url_fors(value) for problem in url_for.check()):
-                yield "E014", f".{hook}: {problem}", "Correct the name or the keyword arguments of UrlFor."
+            for problem, remedy in (found for url_for in _url_fors(value) for found in url_for.check()):
+                yield "E014", f".{hook}: {problem}", remedy
 
 
 def _url_fors(value: Any) -> Iterator[UrlFor]:

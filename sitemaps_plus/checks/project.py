@@ -12,10 +12,10 @@ from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve,
 
 from sitemaps_plus import views
 from sitemaps_plus.conf import NAMES, Settings, get_settings, wrong_values
-from sitemaps_plus.declare.registry import registry
+from sitemaps_plus.declare.registry import REGISTER_REMEDY, registry
 from sitemaps_plus.errors import InvalidEntry, NoOrigin, SitemapError
 from sitemaps_plus.plan.sites import SiteOrigin, distinct_sites
-from sitemaps_plus.protocol.addresses import Origin, normalize
+from sitemaps_plus.protocol.addresses import Origin, is_local, normalize
 from sitemaps_plus.protocol.names import index_file
 from sitemaps_plus.stores.files import get_store, has_own_storage
 
@@ -148,6 +148,27 @@ def check_origin_chooses(**_kwargs: Any) -> list[CheckMessage]:
     ]
 
 
+@register(Tags.security, deploy=True)
+def check_origin_is_public(**_kwargs: Any) -> list[CheckMessage]:
+    """sitemaps_plus.W029: on a live site no origin is an address of the machine itself.
+
+    Only ``check --deploy`` runs it: ``DEBUG`` is off in tests, too, and where somebody tries a site on an own machine.
+    """
+    given = get_settings().ORIGIN
+    texts = given.values() if isinstance(given, Mapping) else () if given is None else (given,)
+    local = [text for text in texts if not _origin_error(text) and is_local(Origin.parse(text).host)]
+    if settings.DEBUG or not local:
+        return []
+    return [
+        Warning(
+            f'SITEMAPS_PLUS["ORIGIN"] has {text!r}: every URL in the sitemap leads crawlers to their own machine.',
+            hint='Set it to the address of the live site, for example "https://example.com".',
+            id="sitemaps_plus.W029",
+        )
+        for text in local
+    ]
+
+
 @register(Tags.files)
 def check_storage(**_kwargs: Any) -> list[CheckMessage]:
     """sitemaps_plus.E006: STORAGE names an entry of STORAGES."""
@@ -186,14 +207,18 @@ def check_storage_overwrites(**_kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.urls)
 def check_urls(**_kwargs: Any) -> list[CheckMessage]:
-    """sitemaps_plus.W015, W016 and W026: the URLs of sitemaps are included at the root, and nothing hides them."""
+    """sitemaps_plus.W015, W016, W026, W030: the URLs are included at the root, lead to sections, and are not hidden."""
     if not getattr(settings, "ROOT_URLCONF", None):
         return []
     try:
         index = reverse("sitemaps_plus:index")
     except NoReverseMatch:
         return list(_check_included())
-    return [*_check_root(index), *(message for label in (None, *registry) for message in _check_shadow(index, label))]
+    return [
+        *_check_registered(),
+        *_check_root(index),
+        *(message for label in (None, *registry) for message in _check_shadow(index, label)),
+    ]
 
 
 def _check_included() -> Iterator[CheckMessage]:
@@ -205,6 +230,16 @@ def _check_included() -> Iterator[CheckMessage]:
             hint='Add path("", include("sitemaps_plus.urls")) to its urlpatterns. If you only serve built files, '
             'define STORAGES["sitemaps"] for them, or put "sitemaps_plus.W026" into SILENCED_SYSTEM_CHECKS.',
             id="sitemaps_plus.W026",
+        )
+
+
+def _check_registered() -> Iterator[CheckMessage]:
+    if not len(registry):
+        yield Warning(
+            f"{settings.ROOT_URLCONF} includes sitemaps_plus.urls, but no Sitemap class is registered: there is no "
+            "sitemap to serve.",
+            hint=REGISTER_REMEDY,
+            id="sitemaps_plus.W030",
         )
 
 

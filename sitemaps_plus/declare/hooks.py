@@ -5,6 +5,7 @@ An attribute is a constant. The database computes an ORM expression for each row
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -158,13 +159,13 @@ class Hooks:
     languages: Hook
     x_default: Hook
     changed: Hook
-    decided_by: str | None = None
-    """The first hook that is a method, and so needs objects; None on the row path."""
+    decided_by: tuple[str, ...] = ()
+    """The methods that need objects; none on the row path."""
 
     @property
     def path(self) -> Literal["row", "object"]:
         """Whether rows are read as plain values or as objects."""
-        return "row" if self.decided_by is None else "object"
+        return "object" if self.decided_by else "row"
 
     @property
     def shown(self) -> tuple[Hook, ...]:
@@ -203,7 +204,7 @@ def read_hooks(sitemap: Any) -> Hooks:
             f"{name_of(sitemap)}.changed must be an ORM expression such as F({column!r}): "
             "the database uses it to find changes."
         )
-    hooks = Hooks(**found, decided_by=None)
+    hooks = Hooks(**found, decided_by=())
     if hooks.siblings and sitemap.i18n:
         raise InvalidSitemap(
             f"{name_of(sitemap)}.hreflang links rows with one language each, but i18n = True gives "
@@ -212,8 +213,8 @@ def read_hooks(sitemap: Any) -> Hooks:
     return replace(hooks, decided_by=_decided_by(sitemap, hooks))
 
 
-def _decided_by(sitemap: Any, hooks: Hooks) -> str | None:
-    """Return the name of the first hook that needs objects."""
+def _decided_by(sitemap: Any, hooks: Hooks) -> tuple[str, ...]:
+    """Return the names of the methods that need objects."""
     used = list(hooks.shown)
     if sitemap.i18n or hooks.siblings:
         used.append(hooks.x_default)
@@ -222,7 +223,14 @@ def _decided_by(sitemap: Any, hooks: Hooks) -> str | None:
     methods = [hook.name for hook in used if hook.kind == "method"]
     if sitemap.i18n and overrides_languages(sitemap):
         methods.append("get_languages_for_item")
-    return methods[0] if methods else None
+    if not has_location(sitemap):
+        methods[0] = "get_absolute_url"
+    return tuple(methods)
+
+
+def has_location(sitemap: Any) -> bool:
+    """Return whether a class has a location of its own; that of Django's calls ``get_absolute_url()``."""
+    return inspect.getattr_static(sitemap, "location", None) is not contrib.Sitemap.location
 
 
 def read_hook(sitemap: Any, name: str) -> Hook:

@@ -5,19 +5,27 @@ Used for registered sections (``render/renderer.py``) and for classic ones (``de
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
-from django.contrib import sitemaps as contrib
 from django.core.exceptions import FieldError
 from django.db.models import FileField, Model, QuerySet
 from django.utils import translation
 
-from sitemaps_plus.declare.hooks import Column, Loader, Member, Reader, languages_of, name_of, read_hook, read_hooks
+from sitemaps_plus.declare.hooks import (
+    Column,
+    Loader,
+    Member,
+    Reader,
+    has_location,
+    languages_of,
+    name_of,
+    read_hook,
+    read_hooks,
+)
 from sitemaps_plus.declare.languages import own_language, x_default_of
 from sitemaps_plus.errors import InvalidEntry, InvalidSitemap, shown
 from sitemaps_plus.protocol.addresses import SPACE
@@ -78,11 +86,6 @@ class Addresses:
         hrefs = {code: every[code] for code in languages if code in every}
         others = x_default_of(x_default, hrefs)
         return hrefs if others is None else {**hrefs, "x-default": others}
-
-
-def has_location(sitemap: Any) -> bool:
-    """Return whether a class has a location of its own; that of Django's calls ``get_absolute_url()``."""
-    return inspect.getattr_static(sitemap, "location", None) is not contrib.Sitemap.location
 
 
 def location_error(sitemap: Any, item: Any, error: Exception) -> Exception:

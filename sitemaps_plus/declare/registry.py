@@ -88,6 +88,11 @@ class Registry:
         return label in self._sitemaps
 
 
+REGISTER_REMEDY = (
+    'Write @register("...") above a Sitemap class, in the file sitemaps.py of an app that is in INSTALLED_APPS.'
+)
+"""What to do where no section is registered."""
+
 registry = Registry()
 """The sections of the running project."""
 

@@ -140,18 +140,19 @@ class UrlFor:
 
         return choose
 
-    def check(self) -> list[str]:
-        """Return the problems of every row: an unknown name, or keyword arguments that no pattern takes."""
+    def check(self) -> list[tuple[str, str]]:
+        """Return problems and remedies of every row: an unknown name, or keyword arguments that no pattern takes."""
         try:
             candidates = _candidates(get_resolver(get_urlconf()), self.viewname)
         except NoReverseMatch as error:
-            return [f"{self!r}: {error}. Correct the namespace, or include its URLs in the URLconf."]
+            return [(f"{self!r}: {error}.", "Correct the namespace, or include its URLs in the URLconf.")]
         if not candidates:
-            return [f"{self!r}: no URL pattern has this name. Correct it, or give the pattern this name."]
+            return [(f"{self!r}: no URL pattern has this name.", "Correct it, or give the pattern this name.")]
         if any(candidate.takes(self.kwargs) for candidate in candidates):
             return []
         taken = sorted({f"({', '.join(candidate.params)})" for candidate in candidates})
-        return [f"{self!r}: URL patterns of this name take {' or '.join(taken)}. Give the keyword arguments of one."]
+        text = f"{self!r}: URL patterns of this name take {' or '.join(taken)}."
+        return [(text, "Correct the keyword arguments: give those of one pattern.")]
 
     def _reversed_builder(
         self, names: Sequence[str], constants: Sequence[object], to_urls: Mapping[str, Sequence[_ToUrl]]
@@ -181,10 +182,10 @@ class UrlFor:
         )
 
     def _reverse_error(self, error: NoReverseMatch) -> InvalidEntry:
-        problem = next(iter(self.check()), None)
+        problem = next(iter(self.check()), ())
         return InvalidEntry(
             "E-URL-REVERSE",
-            problem
+            " ".join(problem)
             or f"{self!r}: {_shortened(str(error))} Correct the value or the URL pattern, "
             "or leave such rows out of the queryset.",
         )

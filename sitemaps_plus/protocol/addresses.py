@@ -4,7 +4,7 @@ import importlib
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from ipaddress import AddressValueError, IPv4Address, IPv6Address, ip_address
 from urllib.parse import quote, unquote_to_bytes
 
 from sitemaps_plus.errors import InvalidEntry, MissingExtra, shown
@@ -127,6 +127,17 @@ def normalize(value: object, *, origin: Origin, warn: Warn = ignore, max_length:
         message = f"The URL {shown(url)} has {len(url)} characters, more than {max_length}."
         raise InvalidEntry("E-URL-LENGTH", message)
     return url
+
+
+def is_local(host: str) -> bool:
+    """Return whether the host of an `Origin` is only reached from the machine itself."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
 
 
 def quote_path(path: str) -> str:

@@ -8,7 +8,10 @@ from sitemaps_plus.errors import InvalidEntry, shown
 from sitemaps_plus.protocol.text import Warn, ignore
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NOTHING = timedelta()
 _MINUTE = timedelta(minutes=1)
+# A build takes less: a date so little later was made while it ran.
+_AN_HOUR = timedelta(hours=1)
 # XSD 1.0 dateTime ends at 14 hours; it is also the largest offset in use.
 _MAX_OFFSET = timedelta(hours=14)
 _FIRST_ZONE = timezone(_MAX_OFFSET)
@@ -41,7 +44,10 @@ def format_date(
         return None
     moment = value if isinstance(value, date) and not isinstance(value, datetime) else as_datetime(value, tz=tz)
     if now is not None and _is_later(moment, now):
-        warn("W-LASTMOD-FUTURE", f"The date {moment.isoformat()} is in the future; it was left out.")
+        text = f"The date {moment.isoformat()} is in the future; it was left out."
+        if not _is_later(moment, now, by=_AN_HOUR):
+            text += " If a method returns the current time: it does not say when the row changed. Return that, or None."
+        warn("W-LASTMOD-FUTURE", text)
         return None
     if moment.year < _FIRST_YEAR:
         warn("W-DATE-IMPLAUSIBLE", f"The date {moment.isoformat()} is older than the first web page; check it.")
@@ -81,10 +87,10 @@ def _since_epoch(moment: datetime) -> timedelta:
     return moment - _EPOCH
 
 
-def _is_later(moment: date, now: datetime) -> bool:
+def _is_later(moment: date, now: datetime, by: timedelta = _NOTHING) -> bool:
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=_FIRST_ZONE)
-    return _since_epoch(moment) > _since_epoch(now)
+    return _since_epoch(moment) - _since_epoch(now) > by
 
 
 def _writable(moment: datetime) -> datetime:

@@ -132,8 +132,9 @@ class Report:
 
     def _fail(self, problem: Problem, template: str) -> None:
         if self.strict:
+            reason = problem.reason.removesuffix(".")
             raise StrictError(
-                f"Sitemap section {problem.label!r}: {template.format(problem)}: {problem.reason}. This is an error "
+                f"Sitemap section {problem.label!r}: {template.format(problem)}: {reason}. This is an error "
                 'because STRICT is on. Without --strict, or with SITEMAPS_PLUS["STRICT"] = False, such rows or parts '
                 "are left out."
             )

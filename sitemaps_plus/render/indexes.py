@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from django.conf import settings
+
 from sitemaps_plus.conf import get_settings
+from sitemaps_plus.declare.registry import REGISTER_REMEDY, registry
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.plan.overrides import INDEX, find_override
 from sitemaps_plus.plan.pages import Page, Plan, stored_plan
@@ -42,6 +45,8 @@ def render_index(
             plans = [_plan_or_last(section, since, is_needed=bool(label)) for section in sections]
         items = [item for plan in plans for item in list_pages(plan)]
         if not items:
+            if settings.DEBUG and not len(registry):
+                raise PageNotFound(f"No Sitemap class is registered, so there is no sitemap. {REGISTER_REMEDY}")
             # An index without sitemaps is invalid.
             raise PageNotFound(f"The sitemap {label or site.domain!r} has no URLs at present.")
         moments = [page.record.changed_at for plan in plans for page in plan.listed]

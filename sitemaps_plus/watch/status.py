@@ -60,8 +60,8 @@ class SectionStatus:
     error: str = ""
     path: str = ""
     """How rows are read: ``row`` or ``object``."""
-    decided_by: str = ""
-    """The hook that needs objects."""
+    decided_by: Sequence[str] = ()
+    """The methods that need objects."""
     pages: int = 0
     """Number of pages that the index lists."""
     urls: int = 0
@@ -195,7 +195,7 @@ def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPag
 def _section_facts(
     status: SectionStatus, section: Section, records: Sequence[SitemapPage], manifest: Manifest | None
 ) -> None:
-    status.path, status.decided_by = section.hooks.path, section.hooks.decided_by or ""
+    status.path, status.decided_by = section.hooks.path, section.hooks.decided_by
     status.max_age, status.told_by = section.max_age, section.told_by
     plan = make_plan(section, records)
     status.checked_at = plan.checked_at

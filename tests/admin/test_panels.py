@@ -192,7 +192,8 @@ def test_the_fullest_page_has_a_bar_from_half_of_its_limit_on(urls, size, text, 
     ("given", "speed"),
     [
         ({"path": "row"}, "fast"),
-        ({"path": "object", "decided_by": "location"}, "slow: location()"),
+        ({"path": "object", "decided_by": ("location",)}, "slow: location()"),
+        ({"path": "object", "decided_by": ("location", "lastmod")}, "slow: location(), lastmod()"),
         ({"error": "ZeroDivisionError: no"}, "-"),
     ],
 )

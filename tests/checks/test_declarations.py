@@ -269,6 +269,44 @@ def test_e007_a_protocol_is_a_word(base):
     assert 'Pages.protocol is \'https://\'. Use "http" or "https"' in text
 
 
+@pytest.mark.parametrize(
+    ("hook", "value", "remedy"),
+    [
+        ("changefreq", "wekly", 'did you mean "weekly"?'),
+        ("changefreq", 7, "Use one of always, hourly, daily"),
+        ("priority", 5, "Use a number from 0.0 to 1.0"),
+        ("priority", "high", "Use a number from 0.0 to 1.0"),
+    ],
+)
+@pytest.mark.parametrize("base", [Sitemap, contrib.Sitemap], ids=["ours", "contrib"])
+def test_e007_a_constant_has_a_value_that_the_protocol_allows(base, hook, value, remedy):
+    register("pages", type("Pages", (base,), {hook: value}))
+
+    id, text = only_text()
+
+    assert id == "E007"
+    assert text.startswith(f"Pages.{hook}: ")
+    assert repr(value) in text
+    assert remedy in text
+
+
+@pytest.mark.parametrize(
+    "hooks",
+    [
+        {"changefreq": "weekly", "priority": 0.5},
+        {"changefreq": "", "priority": "1"},
+        {"changefreq": None, "priority": None},
+        {"changefreq": F("often"), "priority": F("weight")},
+        {"changefreq": lambda self, item: "wekly", "priority": property(lambda self: 5)},
+    ],
+    ids=["right", "texts", "none", "expressions", "methods"],
+)
+def test_e007_is_silent_where_a_constant_is_right_or_rows_decide(hooks):
+    register_rows(**hooks)
+
+    assert texts("E007") == []
+
+
 @pytest.mark.parametrize("text", ["2026-01-01", "2026-01-01T12:00:00Z"])
 def test_e012_is_silent_where_the_text_is_a_date(text):
     register("pages", type("Pages", (Sitemap,), {"lastmod": text}))
@@ -336,11 +374,12 @@ def test_w013_sees_naive_datetimes_too(settings):
 def test_e014_urls_that_do_not_exist_are_errors(location, problem):
     register_rows(location=location)
 
-    id, text = only_text()
+    ((id, text, hint),) = parts()
 
     assert id == "E014"
     assert problem in text
-    assert "Correct" in text
+    assert "Correct" in hint
+    assert "Correct" not in text
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from sitemaps_plus import (
     Sitemap,
     UrlFor,
     register,
+    registry,
     views,
 )
 from testapp.models import Article, Cell, Product, Seat, Token
@@ -249,6 +250,37 @@ def test_e028_is_silent_where_the_host_chooses(settings):
     assert texts() == []
 
 
+@pytest.mark.parametrize(
+    "origin",
+    ["http://127.0.0.1:8000", "http://localhost", "http://shop.localhost", "http://[::1]:8000", "http://0.0.0.0"],
+)
+def test_w029_a_live_site_is_not_at_an_address_of_the_machine_itself(settings, origin):
+    for given in (origin, {1: "https://example.com", 2: origin}):
+        settings.SITEMAPS_PLUS = {"ORIGIN": given}
+
+        (found,) = messages("W029", deploy=True)
+
+        assert f'SITEMAPS_PLUS["ORIGIN"] has {origin!r}' in found.msg
+        assert "https://example.com" in found.hint
+
+
+def test_w029_only_a_check_for_deployment_asks(settings):
+    settings.SITEMAPS_PLUS = {"ORIGIN": "http://127.0.0.1:8000"}
+    assert messages("W029") == []
+
+    settings.DEBUG = True
+    assert messages("W029", deploy=True) == []
+
+
+@pytest.mark.parametrize(
+    "origin", [None, "https://example.com", "https://localhost.example", "http://10.0.0.1", "x", 5]
+)
+def test_w029_is_silent_where_others_can_reach_the_site(settings, origin):
+    settings.SITEMAPS_PLUS = {"ORIGIN": origin}
+
+    assert messages("W029", deploy=True) == []
+
+
 @pytest.mark.parametrize("alias", ["nowhere", None, ["default"], ""], ids=str)
 def test_e006_an_unknown_storage_is_named_beside_the_known_ones(settings, alias):
     settings.SITEMAPS_PLUS = {"STORAGE": alias}
@@ -391,6 +423,23 @@ def test_w026_files_that_the_settings_place_need_no_urls(settings, given):
     settings.SITEMAPS_PLUS = given
 
     assert texts() == []
+
+
+def test_w030_urls_without_a_class_are_a_warning():
+    (found,) = messages("W030")
+
+    assert "no Sitemap class is registered" in found.msg
+    for part in ('@register("...")', "sitemaps.py", "INSTALLED_APPS"):
+        assert part in found.hint
+
+
+def test_w030_is_silent_where_a_class_is_registered_or_no_url_is_included(settings):
+    register("pages", Sitemap)
+    assert messages("W030") == []
+
+    registry.unregister("pages")
+    settings.ROOT_URLCONF = urls()
+    assert messages("W030") == []
 
 
 def test_no_check_runs_what_a_class_would_run():

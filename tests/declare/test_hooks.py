@@ -98,26 +98,27 @@ def test_columns_can_be_selected():
 @pytest.mark.parametrize(
     ("attributes", "decided_by"),
     [
-        ({}, "location"),
-        ({"location": F("slug")}, None),
-        ({"location": "/constant/", "lastmod": F("updated_at"), "priority": 0.5}, None),
-        ({"location": F("slug"), "lastmod": lambda self, item: None}, "lastmod"),
-        ({"location": F("slug"), "changefreq": lambda self, item: None}, "changefreq"),
+        ({}, ("get_absolute_url",)),
+        ({"priority": lambda self, item: 1}, ("get_absolute_url", "priority")),
+        ({"location": F("slug")}, ()),
+        ({"location": "/constant/", "lastmod": F("updated_at"), "priority": 0.5}, ()),
+        ({"location": F("slug"), "lastmod": lambda self, item: None}, ("lastmod",)),
+        ({"location": F("slug"), "changefreq": lambda self, item: None}, ("changefreq",)),
         (
             {"location": F("slug"), "priority": lambda self, item: 1, "changefreq": lambda self, item: None},
-            "changefreq",
+            ("changefreq", "priority"),
         ),
-        ({"location": F("slug"), "i18n": True}, None),
-        ({"location": F("slug"), "get_languages_for_item": lambda self, item: ["en"]}, None),
-        ({"location": F("slug"), "i18n": True, "get_languages_for_item": lambda s, i: []}, "get_languages_for_item"),
-        ({"location": F("slug"), "changed": F("updated_at")}, None),
+        ({"location": F("slug"), "i18n": True}, ()),
+        ({"location": F("slug"), "get_languages_for_item": lambda self, item: ["en"]}, ()),
+        ({"location": F("slug"), "i18n": True, "get_languages_for_item": lambda s, i: []}, ("get_languages_for_item",)),
+        ({"location": F("slug"), "changed": F("updated_at")}, ()),
     ],
 )
-def test_the_first_method_decides_that_objects_are_read(attributes, decided_by):
+def test_methods_decide_that_objects_are_read(attributes, decided_by):
     hooks = read_hooks(sitemap(**attributes))
 
     assert hooks.decided_by == decided_by
-    assert hooks.path == ("row" if decided_by is None else "object")
+    assert hooks.path == ("object" if decided_by else "row")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_a_contrib_class_is_read_by_the_same_rule():
     hooks = read_hooks(Pages())
 
     assert (hooks.priority.kind, hooks.location.kind, hooks.changed.kind) == ("constant", "method", "missing")
-    assert hooks.decided_by == "location"
+    assert hooks.decided_by == ("get_absolute_url",)
 
 
 @pytest.mark.parametrize(

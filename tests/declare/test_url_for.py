@@ -472,13 +472,13 @@ def test_a_declaration_that_some_pattern_takes_has_no_problem(name):
         (UrlFor("nowhere:product"), "'nowhere' is not a registered namespace"),
         (UrlFor("shop-a:nowhere:product"), "'nowhere' is not a registered namespace"),
         (UrlFor("product"), "no URL pattern has this name"),
-        (UrlFor("two", slug=F("slug"), year=1), "take (year, value). Give"),
-        (UrlFor("many", slug=F("slug")), "take () or (value) or (value, other). Give"),
-        (UrlFor("coloured", value=F("a"), size=F("size")), "take (value). Give"),
+        (UrlFor("two", slug=F("slug"), year=1), "take (year, value). Correct"),
+        (UrlFor("many", slug=F("slug")), "take () or (value) or (value, other). Correct"),
+        (UrlFor("coloured", value=F("a"), size=F("size")), "take (value). Correct"),
     ],
 )
 def test_a_declaration_that_no_pattern_takes_is_reported_without_a_row(declared, text):
-    (problem,) = declared.check()
+    ((problem, remedy),) = declared.check()
 
     assert problem.startswith(repr(declared))
-    assert text in problem
+    assert text in f"{problem} {remedy}"

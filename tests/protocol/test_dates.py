@@ -133,6 +133,15 @@ def test_a_date_in_the_future_is_left_out_with_a_warning(value: object) -> None:
     assert emitted(value) == (None, ["W-LASTMOD-FUTURE"])
 
 
+@pytest.mark.parametrize(("minutes", "is_explained"), [(1, True), (60, True), (61, False)])
+def test_a_method_that_returns_the_current_time_is_explained(minutes: int, is_explained: bool) -> None:
+    found: list[str] = []
+    format_date(NOW + timedelta(minutes=minutes), tz=UTC, now=NOW, warn=lambda _, text: found.append(text))
+
+    (text,) = found
+    assert ("a method returns the current time: it does not say when the row changed" in text) is is_explained
+
+
 def test_the_current_moment_is_not_in_the_future() -> None:
     assert emitted(NOW.astimezone(BERLIN)) == ("2026-10-03T14:00:00+02:00", [])
 

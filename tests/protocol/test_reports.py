@@ -59,6 +59,12 @@ def test_strict_raises_for_missing_values_and_not_for_warnings() -> None:
         report.drop(5, "lastmod", BAD)
 
 
+def test_a_reason_that_ends_a_sentence_gets_no_second_dot() -> None:
+    for reason in ("Give it a location.", "Give it a location"):
+        with pytest.raises(StrictError, match=r"Give it a location\. This is an error because STRICT is on\."):
+            Report("products", strict=True).leave_out(5, "location", ValueError(reason))
+
+
 def test_a_report_keeps_a_limited_number_of_problems() -> None:
     report = Report("products")
 

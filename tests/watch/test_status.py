@@ -32,7 +32,7 @@ def test_a_built_section_has_all_its_numbers(site: BuiltSet) -> None:
 
     assert (found.currency, found.pages, found.urls, found.is_estimated) == ("current", 3, 25, False)
     assert found.bytes == sum(SitemapPage.objects.values_list("bytes", flat=True)) > 0
-    assert (found.path, found.decided_by) == ("row", "")
+    assert (found.path, found.decided_by) == ("row", ())
     assert found.fullest_by_urls
     assert found.fullest_by_urls == (1, 10, 10)
     assert found.fullest_by_bytes
@@ -87,7 +87,7 @@ def test_another_declaration_makes_all_pages_stale(site: BuiltSet) -> None:
 def test_the_hook_that_needs_objects_is_named(site: BuiltSet) -> None:
     replace_section("products", type("Slow", (Products,), {"location": lambda self, item: f"/{item.pk}/"}))
 
-    assert (section().path, section().decided_by) == ("object", "location")
+    assert (section().path, section().decided_by) == ("object", ("location",))
 
 
 def test_rows_left_out_are_named_by_key_hook_and_reason(site: BuiltSet) -> None:

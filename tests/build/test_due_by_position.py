@@ -89,6 +89,17 @@ def test_pages_by_position_are_rendered_when_any_row_of_the_section_changed(
     site.assert_as_fresh()
 
 
+@pytest.mark.filterwarnings("error::django.core.paginator.UnorderedObjectListWarning")
+@pytest.mark.parametrize("i18n", [True, False])
+@pytest.mark.parametrize("base", [Plain, contrib.GenericSitemap], ids=["items", "generic"])
+def test_rows_without_an_order_need_none_and_raise_no_warning(site: BuiltSet, base: Any, i18n: bool) -> None:
+    cls = type("Unordered", (base,), {"limit": 8, "i18n": i18n, "items": lambda self: Product.objects.all()})
+    register("plain", cls({"queryset": Product.objects.all()}) if base is contrib.GenericSitemap else cls)
+    make_products(20)
+
+    assert build().is_complete
+
+
 @pytest.mark.parametrize(("gone", "new"), [(1, 0), (0, 1), (1, 1)])
 def test_pages_by_position_follow_rows_that_come_and_go(site: BuiltSet, gone: int, new: int) -> None:
     register("plain", Plain)

@@ -36,6 +36,7 @@ def _nothing_kept(settings: Any) -> Iterator[None]:
     cache.clear()
     cached._next_try.clear()
     cached._next_check.clear()
+    cached._next_comparing.clear()
     crawlers.visits = crawlers.Visits()
     settings.STORAGES = dict(settings.STORAGES)  # Assigning builds the storages again, those in memory empty.
     with registry.isolated(*registry):

@@ -97,21 +97,23 @@ def due_check(
     """
     section = plan.section
     currency = CurrencyCheck(section, fingerprint)
-    now = timezone.now()
+    now = moment(timezone.now())
 
     def why_needed(plan: Plan, page: Page) -> Reason | None:
         if not plan.is_listed(page):
             # Nobody renders a page without rows. One whose rows all had no URL may have some now.
             return NO_USABLE_ROW if page.record.rows != 0 else None
         reason = currency.why_not_current(page.record, known)
-        if reason is UNDECIDED and age_of(page, now) < (section.max_age or 0.0):
-            reason = None
-        return (
-            reason
-            or (OLD if _is_old(section, page, now) else None)
+        is_young = reason is UNDECIDED and age_of(page, now) < (section.max_age or 0.0)
+        if reason and not is_young:
+            return reason
+        other = (
+            (OLD if _is_old(section, page, now) else None)
             or _why_retry(known, page, is_strict=is_strict)
             or (FULL if full else None)
         )
+        # Nothing told that such a page would stay as it is.
+        return UNDECIDED if other and is_young else other
 
     rest = [page for page in plan.listed if not why_needed(plan, page)]
     verified = allowance.choose(section, rest, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, overload
@@ -146,6 +147,7 @@ def _check_sitemap(label: str, sitemap: AnySitemap) -> None:
     if isinstance(sitemap, type):
         _check_arguments(sitemap)
     _check_languages(cls)
+    _check_max_age(sitemap)
     hooks = read_hooks(sitemap)
     _check_hooks(cls, hooks)
     rows = inspect.getattr_static(sitemap, "queryset", None)
@@ -186,6 +188,16 @@ def _check_gives_one(cls: type, hook: Hook) -> None:
     if isinstance(hook.value, Value) or kind == "links":
         raise InvalidSitemap(
             f"{cls.__name__}.{hook.name} is {shown(hook.value)}, which belongs in images, videos, news or hreflang."
+        )
+
+
+def _check_max_age(sitemap: AnySitemap) -> None:
+    given = inspect.getattr_static(sitemap, "max_age", None)
+    if given is None or hasattr(type(given), "__get__"):
+        return
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < math.inf:
+        raise InvalidSitemap(
+            f"{class_of(sitemap).__name__}.max_age is {shown(given)}. Give a number of seconds, as in max_age = 3600."
         )
 
 

@@ -84,11 +84,14 @@ def record_rendering(
     origin = section.base
     if record.pk is None:
         return
+    if record.seconds is not None:
+        # A busy moment of the machine must not make a small page look large for long.
+        seconds = min(seconds, 2 * record.seconds)
     compared: dict[str, Any] = {"verified_at": _newest(began), "seconds": seconds}
     if (record.digest, record.origin, record.urls) == (digest, origin, urls):
         known = record.verified_at
         # Nobody asks more exactly, and most renderings find nothing new.
-        if known is None or abs(began - moment(known)) > timedelta(seconds=get_settings().CHECK_EVERY):
+        if known is None or abs(moment(began) - moment(known)) > timedelta(seconds=get_settings().CHECK_EVERY / 2):
             _store(page, compared)
         return
     now = timezone.now()
@@ -174,7 +177,7 @@ class _Planner:
         checked = records[0].checked_at
         period = timedelta(seconds=get_settings().CHECK_EVERY)
         # A check in the future comes from a clock that was wrong.
-        is_old = checked is None or abs(self.now - checked) > period or (self.since and moment(checked) < self.since)
+        is_old = checked is None or abs(self.now - checked) >= period or (self.since and moment(checked) < self.since)
         return bool(is_old) or any(record.layout != self.section.layout for record in records)
 
     def renew(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Aggregate, Count, DateField, DateTimeField, IntegerField, Max, Q, QuerySet, TextField
+from django.db.models import Aggregate, Count, DateField, DateTimeField, F, IntegerField, Max, Q, QuerySet, TextField
 from django.utils import timezone
 
 from sitemaps_plus.plan.sections import Section
@@ -77,7 +77,7 @@ def _settles_at(section: Section, rows: QuerySet[Any], latest: Any) -> datetime 
     kind = _output_field(rows, section.changed)
     if isinstance(kind, DateTimeField):
         # A date of creation never moves, unless the class says that its rows do not change.
-        is_fixed = kind.auto_now_add and section.hooks.changed.kind == "missing"
+        is_fixed = isinstance(section.changed, F) and kind.auto_now_add and section.hooks.changed.kind == "missing"
         return None if is_fixed else _ALWAYS
     if isinstance(kind, DateField):
         # A second change on one day leaves the date as it is.

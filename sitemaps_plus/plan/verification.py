@@ -22,11 +22,8 @@ CHEAP = 0.05
 REST = 100
 """A page that took s seconds is not compared again before so many times s seconds are over: 1 % of the time."""
 
-REST_OF_DECIDED = 1_000
-"""The same of decided pages, whose validators see most changes: 0.1 % of the time."""
-
 LATEST = 3_600
-"""Seconds after which a view verifies a decided page, unless that would take more than 1 % of the time."""
+"""Seconds after which a view verifies a decided page, however long that takes."""
 
 SPARE = 0.1
 """Seconds that every build may spend on verifying, so that small sites are verified as a whole."""
@@ -39,13 +36,12 @@ def compare_after(section: Section, seconds: float, *, is_decided: bool, is_repo
     """Return the age in seconds from which on a view renders a page again to compare it.
 
     `seconds` is how long its last rendering took. `is_reported` says that a row was saved since. The ``max_age`` of the
-    class makes the age longer, and the setting ``MAX_AGE`` limits it.
+    class makes the age longer.
     """
-    every = 0.0 if is_reported and not is_decided else get_settings().CHECK_EVERY
-    cost = 0.0 if seconds < CHEAP else REST * seconds
-    if is_decided and cost:
-        cost = max(cost, min(LATEST, REST_OF_DECIDED * seconds))
-    return max(every, cost, section.max_age or 0.0)
+    is_cheap = seconds < CHEAP
+    every = 0.0 if is_reported and (is_cheap or not is_decided) else get_settings().CHECK_EVERY
+    cost = 0.0 if is_cheap else REST * seconds
+    return max(every, min(cost, LATEST) if is_decided else cost, section.max_age or 0.0)
 
 
 def longest(name: str) -> float:
@@ -60,28 +56,30 @@ def longest(name: str) -> float:
 class Allowance:
     """The time that a build of one site may spend on verifying pages, shared by its sections.
 
-    It is 1 % of the time since the section was last rendered by a build, and `SPARE` for the whole build.
+    It is 1 % of the time since the section was last rendered by a build, and `SPARE` for the whole build. Where that is
+    never enough, because builds are frequent, a page is verified once the time for verifying all pages is over.
     """
 
     def __init__(self, sections: int) -> None:
-        self._share = 1 / REST / max(1, sections)
+        self._rest = REST * max(1, sections)
         self._spare = SPARE
 
     def choose(self, section: Section, pages: Sequence[Page], now: datetime) -> set[int]:
         """Return the numbers of those of `pages` that are to be verified: the ones verified longest ago."""
         built = [moment(page.record.built_at) for page in pages if page.record.built_at]
-        earned = self._share * max(0.0, (now - max(built)).total_seconds()) if built else 0.0
-        chosen = set()
+        earned = max(0.0, (now - max(built)).total_seconds()) / self._rest if built else 0.0
+        turn = self._rest * sum(map(_cost, pages))
+        chosen: set[int] = set()
         for age, page in sorted(((age_of(page, now), page) for page in pages), key=lambda one: -one[0]):
-            cost = UNKNOWN if page.record.seconds is None else page.record.seconds
+            cost = _cost(page)
             if age < (section.max_age or 0.0):
                 break
             if cost <= earned:
                 earned -= cost
             elif cost <= self._spare:
                 self._spare -= cost
-            else:
-                break
+            elif chosen or age < turn:
+                continue
             chosen.add(page.number)
         return chosen
 
@@ -91,3 +89,7 @@ def age_of(page: Page, now: datetime) -> float:
     verified_at = page.record.verified_at
     age = -1.0 if verified_at is None else (now - moment(verified_at)).total_seconds()
     return math.inf if age < 0 else age
+
+
+def _cost(page: Page) -> float:
+    return UNKNOWN if page.record.seconds is None else page.record.seconds

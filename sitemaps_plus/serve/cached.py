@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple
 
 from django.db import InterfaceError, OperationalError, connections
@@ -36,6 +37,12 @@ PATIENCE = 10
 
 REST = 5.0
 """Seconds that a cached document is served without a check after it could not be renewed."""
+
+LATEST = 3_600.0
+"""Most seconds for which a document is not tried again after code of the project failed."""
+
+SHARE = 100
+"""Comparing, and trying again what failed, takes a hundredth of the time."""
 
 LEAST_COMPARING = 0.1
 """Seconds that an index may spend on comparing its pages, however often the database is checked."""
@@ -101,13 +108,13 @@ def _is_current(wanted: Wanted, kept: Kept, recheck_since: float) -> bool:
     """
     now = time.time()
     # The upper bound: a clock that is set back must not extend the rest.
-    if now < _next_try.get(wanted.name, 0.0) <= now + REST:
+    if now < _next_try.get(wanted.name, 0.0) <= now + LATEST:
         return True
     age = now - kept.checked_at
     may_check = age > LOOK_EVERY and _next_check.get(wanted.label, 0.0) <= now
     has_changed = recheck_since > kept.checked_at and may_check
     # A negative age comes from a clock that was wrong.
-    return 0 <= age <= get_settings().CHECK_EVERY and not has_changed
+    return 0 <= age < get_settings().CHECK_EVERY and not has_changed
 
 
 def _from_cache(cache: DocumentCache, wanted: Wanted, kept: Kept) -> Served | None:
@@ -131,6 +138,9 @@ class _Flight:
 # When a document, or a section under constant writes, may be checked again, in seconds since 1970.
 _next_try: dict[str, float] = {}
 _next_check: dict[str, float] = {}
+# When pages of an index may be compared again, by the clock that nobody can set.
+_next_comparing: dict[str, float] = {}
+_failing: set[str] = set()
 
 _flights: dict[str, _Flight] = {}
 _flights_lock = threading.Lock()
@@ -195,7 +205,7 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
     since = datetime.fromtimestamp(min(recheck_since, time.time() - LOOK_EVERY), UTC) if recheck_since else None
     started = time.time()
     try:
-        now = look(wanted, since, kept=kept, saved_at=recheck_since, compare=_compare_pages)
+        now = look(wanted, since, kept=kept, saved_at=recheck_since, compare=partial(_compare_pages, wanted.name))
         _next_check[wanted.label] = started + (1 + PATIENCE) * (time.time() - started)
         is_same = kept is not None and kept.version == now.version
         if kept and last and is_same and not now.is_due:
@@ -209,7 +219,7 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
     except StrictError:
         raise
     except Exception as error:  # the database, or code of the project
-        return _last_good(wanted, last, error)
+        return _last_good(wanted, last, error, time.time() - started)
     served = _served(made.document)
     if started - _seconds(made.checked_at) > get_settings().CHECK_EVERY:
         # A section could not be checked, and the index lists its last known pages.
@@ -238,19 +248,29 @@ def _keep(cache: DocumentCache, wanted: Wanted, made: Made, served: Served, kept
     )
 
 
-def _compare_pages(pages: Sequence[Wanted]) -> bool:
-    """Render pages of an index, at least one, and as many as a hundredth of the time allows."""
-    until = time.monotonic() + max(LEAST_COMPARING, get_settings().CHECK_EVERY / 100)
-    for page in pages:
+def _compare_pages(name: str, pages: Sequence[Wanted]) -> bool:
+    """Render pages of an index, at least one, and as many as a hundredth of the time allows; not if it was used up."""
+    started = time.monotonic()
+    if started < _next_comparing.get(name, 0.0):
+        return False
+    until = started + max(LEAST_COMPARING, get_settings().CHECK_EVERY / SHARE)
+    # Pages that fail come last: they stay the oldest, and would use up the time of all others.
+    for page in sorted(pages, key=lambda page: page.name in _failing):
+        _failing.add(page.name)
         with suppress(Exception):  # code of the project; who asks for that page hears of it
             serve(page, with_bytes=False)
+            if _next_try.get(page.name, 0.0) <= time.time():
+                _failing.discard(page.name)
         if time.monotonic() >= until:
             break
+    # While rows are saved all the time, an index is made each second.
+    if (seconds := time.monotonic() - started) > LEAST_COMPARING:
+        _next_comparing[name] = started + SHARE * seconds
     return True
 
 
-def _last_good(wanted: Wanted, last: Served | None, error: Exception) -> Served:
-    """Return the last good version, cached or built.
+def _last_good(wanted: Wanted, last: Served | None, error: Exception, seconds: float) -> Served:
+    """Return the last good version, cached or built, for a time that depends on the `seconds` that the failure took.
 
     Raises `error` if there is none or ``STRICT`` is on, and Unavailable in its place if the database is down or its
     tables are missing.
@@ -263,7 +283,8 @@ def _last_good(wanted: Wanted, last: Served | None, error: Exception) -> Served:
         built = PublishedFiles(wanted.site.domain).read_document(wanted.label, wanted.number)
         last = _served(built) if built else None
     if last:
-        _next_try[wanted.name] = time.time() + REST
+        # A database that is back is asked soon.
+        _next_try[wanted.name] = time.time() + (REST if is_down else min(LATEST, max(REST, SHARE * seconds)))
         # What to do about missing tables is clear without a traceback.
         details = None if isinstance(error, MissingTables) else error
         logger.error(

@@ -12,8 +12,8 @@ from django.urls import get_script_prefix
 from django.utils import timezone
 
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.errors import PageEmpty, SitemapError
-from sitemaps_plus.plan.currency import CurrencyCheck
+from sitemaps_plus.errors import PageEmpty, PageNotFound, SitemapError
+from sitemaps_plus.plan.currency import UNDECIDED, CurrencyCheck
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import has_moved, record_rendering, record_unseen, refresh
 from sitemaps_plus.plan.sections import Section, get_section, neutral
@@ -80,13 +80,14 @@ class IndexLook:
 
     def _compare(self, plans: Sequence[Plan]) -> bool:
         """Have pages compared whose last rendering is too old, the oldest first: their dates depend on it."""
-        now, found = timezone.now(), []
+        now, found = moment(timezone.now()), []
         for plan in plans if self.compare else ():
             check = CurrencyCheck(plan.section)
-            for page in plan.listed:
+            for page in plan.pages:
                 one = replace(self.wanted, label=plan.section.label, number=page.number)
-                # A page that nobody has rendered has no date that could be wrong.
-                if page.record.digest and _is_due(one, page, check):
+                # A page that nobody has rendered has no date that could be wrong. One without URLs may have some now.
+                is_rendered = page.record.digest and page.record.rows != 0
+                if is_rendered and _is_due(one, plan, page, check):
                     found.append((age_of(page, now), one))
         found.sort(key=lambda pair: -pair[0])
         return bool(found and self.compare and self.compare([one for _, one in found]))
@@ -119,13 +120,25 @@ class PageLook:
             rendered_at = _rendered_at(self.wanted, self.page, None)
             return self._made(document, self.plan, rendered_at, self.page.record.seconds or 0.0)
         began, started = time.time(), time.monotonic()
+        record = self.page.record
+        # With another recipe, which leaves the URLs unknown, or another origin it has to differ.
+        known = record.digest if record.urls and record.origin == self.plan.section.base else ""
         document, plan = self._rendered(last)
         seconds = time.monotonic() - started
-        is_comparable = last and self.is_decided and plan is self.plan and not self.wanted.as_text
-        count = count_differences(unpack(last), document.chunks()) if last and is_comparable else 0
-        if count and not self._has_moved():
-            record_unseen(self.page, count)
+        if self.is_decided and plan is self.plan and not self.wanted.as_text:
+            self._tell_unseen(known, last, document)
         return self._made(document, plan, began, seconds)
+
+    def _tell_unseen(self, known: str, last: bytes | None, document: Document) -> None:
+        """Record that a page differs from its last rendering, of digest `known`, although the database told nothing."""
+        # By position the digest outlives its rows: only the last version tells that nothing was told.
+        is_untold = last is not None or self.plan.section.paged_by == "key"
+        if known in ("", document.digest) or not is_untold or self._has_moved():
+            return
+        if last is None:
+            built = PublishedFiles(self.wanted.site.domain).read_document(self.wanted.label, self.page.number)
+            last = built.gzipped if built and built.digest == known else None
+        record_unseen(self.page, count_differences(unpack(last), document.chunks()) if last else 0)
 
     def _rendered(self, last: bytes | None) -> tuple[Document, Plan]:
         """Return the page and its plan; raise SitemapError if errors in code of the project took most of its URLs.
@@ -158,6 +171,9 @@ class PageLook:
             changed_at = page.record.changed_at
         if empty:
             raise empty
+        if self.wanted.as_text:
+            # Its own date is not recorded, and that of the XML may be older.
+            return replace(document, changed_at=None), plan
         return replace(document, changed_at=changed_at) if found else document, plan
 
     def _made(self, document: Document, plan: Plan, rendered_at: float, seconds: float) -> Made:
@@ -172,7 +188,8 @@ class PageLook:
         """Return the built file of the page, or None unless it is current."""
         section, record = self.plan.section, self.page.record
         # Without the manifest: reading it for each page would cost more than it saves.
-        if CurrencyCheck(section).why_not_current(record, known=None):
+        reason = CurrencyCheck(section).why_not_current(record, known=None)
+        if reason and not (reason is UNDECIDED and section.max_age):
             return None
         document = PublishedFiles(section.site.domain).read_document(section.label, self.page.number)
         if document is None or document.digest != record.digest:
@@ -216,6 +233,9 @@ def look(
         # Read before the page is made: a row that changes in between gives another version the next time.
         fingerprint = fingerprint_of(section)
         check = CurrencyCheck(section, fingerprint)
+        is_due = _is_due(wanted, plan, page, check, kept=kept, saved_at=saved_at)
+        if page.record.urls == 0 and not plan.is_listed(page) and not is_due:
+            raise PageNotFound(f"Page {page.number} of the sitemap {section.label!r} has no URLs at present.")
         return PageLook(
             wanted=wanted,
             plan=plan,
@@ -223,30 +243,43 @@ def look(
             fingerprint=fingerprint,
             version=_version(section, page, fingerprint),
             is_decided=check.is_decided(page.record, _rendered_at(wanted, page, kept)),
-            is_due=_is_due(wanted, page, check, kept=kept, saved_at=saved_at),
+            is_due=is_due,
         )
 
 
 def _is_due(
-    wanted: Wanted, page: Page, check: CurrencyCheck, *, kept: Kept | None = None, saved_at: float = 0.0
+    wanted: Wanted,
+    plan: Plan,
+    page: Page,
+    check: CurrencyCheck,
+    *,
+    kept: Kept | None = None,
+    saved_at: float = 0.0,
 ) -> bool:
     """Return whether the last rendering of a page is too old to be served without comparing."""
-    rendered_at = _rendered_at(wanted, page, kept)
+    rendered_at, seconds = _rendered_at(wanted, page, kept), page.record.seconds
     after = compare_after(
         check.section,
-        max(page.record.seconds or 0.0, kept.seconds if kept else 0.0),
+        seconds if seconds is not None else kept.seconds if kept else 0.0,
         is_decided=check.is_decided(page.record, rendered_at),
         is_reported=saved_at > rendered_at,
     )
+    after = min(after, longest(wanted.name))
+    age = time.time() - rendered_at
+    if age >= 0 and after <= get_settings().CHECK_EVERY:
+        # At every check: the rendering that followed a check is a little younger than it.
+        is_checked_since = plan.checked_at is not None and moment(plan.checked_at).timestamp() > rendered_at
+        return is_checked_since or not get_settings().CHECK_EVERY
     # A negative age comes from a clock that was wrong.
-    return not 0 <= time.time() - rendered_at <= min(after, longest(wanted.name))
+    return not 0 <= age <= after
 
 
 def _rendered_at(wanted: Wanted, page: Page, kept: Kept | None) -> float:
     """Return when a page was last rendered, here or by any process, in seconds since 1970; 0 if never."""
     verified_at = page.record.verified_at or page.record.built_at
-    # The text of a page is not recorded.
-    recorded = 0.0 if verified_at is None or wanted.as_text else moment(verified_at).timestamp()
+    # The text of a page is not recorded, and what is recorded may be about other bytes: of another process or host.
+    is_other = wanted.as_text or (kept is not None and kept.digest != page.record.digest)
+    recorded = 0.0 if verified_at is None or is_other else moment(verified_at).timestamp()
     return max(recorded, kept.rendered_at if kept else 0.0)
 
 

@@ -115,7 +115,8 @@ def overview(names: Sequence[str] = ()) -> Overview:
 
 def unseen_alarm(label: str, told_by: str, unseen: Mapping[int, int]) -> Alarm:
     """Return what to say of URLs that changed although the database told of no change: how many, by page."""
-    count = sum(unseen.values())
+    # At least one, where the last version is not there to be compared with.
+    count = sum(max(1, number) for number in unseen.values())
     pages = ngettext("page %(pages)s", "pages %(pages)s", len(unseen)) % {"pages": ", ".join(map(str, sorted(unseen)))}
     text = ngettext(
         "%(count)d URL changed without %(column)s: %(pages)s.",
@@ -123,11 +124,11 @@ def unseen_alarm(label: str, told_by: str, unseen: Mapping[int, int]) -> Alarm:
         count,
     ) % {"count": count, "column": told_by, "pages": pages}
     remedy = _(
-        "They are up to date now. The rows were changed by update() or SQL that left the date as it was, a related "
-        "row changed, or the code of the class did. Set `changed` to a date that moves with every change to see such "
-        "changes at once."
+        "The sitemap is up to date. Rows were changed by update() or SQL that left the date as it was, a related row "
+        "changed, or code or a template did. To see such changes sooner, let `changed` name a date, or an expression, "
+        "that moves with them."
     )
-    return Alarm("warning", label, text, remedy)
+    return Alarm("notice", label, text, remedy)
 
 
 def _overview(names: Sequence[str]) -> Overview:
@@ -268,7 +269,7 @@ def _row_alarms(status: SectionStatus) -> Iterator[Alarm]:
 
 
 def _currency_alarms(site: SiteStatus, status: SectionStatus) -> Iterator[Alarm]:
-    is_late = status.stale_since and timezone.now() - moment(status.stale_since) > LATE
+    is_late = status.stale_since and moment(timezone.now()) - moment(status.stale_since) > LATE
     if status.currency == "stale" and is_late and not site.running:
         text = _("The section changed on %(when)s and has not been built since.")
         text %= {"when": _localized(status.stale_since)}

@@ -253,7 +253,7 @@ def _first_left_out(section: Section, record: SitemapPage) -> Problem | None:
 
 
 def _comparison_facts(status: SectionStatus, plan: Plan, check: CurrencyCheck) -> None:
-    since = timezone.now() - UNSEEN_SHOWN
+    since = moment(timezone.now()) - UNSEEN_SHOWN
     for page in plan.listed:
         record = page.record
         if record.seconds is not None and not check.is_decided(record):

@@ -1,8 +1,10 @@
 """However a row changes, and whatever class lists it: the next answer and the next build show it."""
 
+import gzip
 import json
 import re
-from datetime import UTC, date, datetime
+import time
+from datetime import UTC, date, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,12 +20,18 @@ from clock import Clock
 from samples import SITE, paths, replace_section
 from sitemaps_plus import register
 from sitemaps_plus.build import build
+from sitemaps_plus.errors import InvalidSitemap
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan import verification
 from sitemaps_plus.plan.currency import CurrencyCheck
 from sitemaps_plus.plan.sections import get_section
+from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import fingerprint_of
+from sitemaps_plus.protocol.addresses import Origin
 from sitemaps_plus.render import pages
+from sitemaps_plus.serve import cached
+from sitemaps_plus.serve.cached import serve
+from sitemaps_plus.serve.live import Wanted
 from sitemaps_plus.watch.alarms import overview
 from story_kinds import CHANGES, KINDS, make_stories, story_paths
 from testapp.models import Story
@@ -199,6 +207,148 @@ def test_an_outage_of_what_a_method_asks_takes_no_page_away(
     assert client.get(page).content == before.content
 
 
+# Whatever the clock, the host and other processes do.
+
+
+@every_kind
+def test_a_small_page_is_compared_at_each_check_although_it_was_rendered_a_little_after_the_last_one(
+    kind: Any, settings: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
+    render = pages._render
+
+    def slowly(*args: Any) -> Any:
+        clock.pass_(seconds=0.2)
+        document = render(*args)
+        clock.pass_(seconds=0.2)
+        return document
+
+    monkeypatch.setattr(pages, "_render", slowly)
+    live()
+    CHANGES["update()"][0]()
+    clock.pass_(seconds=59.9)
+
+    assert live() == story_paths()
+
+
+@pytest.mark.parametrize("name", ["`ModelSitemap` without `lastmod`", "`lastmod = F(...)` of a `DateTimeField`"])
+def test_a_page_whose_rows_had_no_url_comes_back(name: str, clock: Clock) -> None:
+    def location(_self: Any, item: Story) -> str | None:
+        return item.get_absolute_url() if item.slug.startswith("listed") else None
+
+    register("stories", type("Some", (KINDS[name],), {"location": location}))
+    register("others", KINDS[name])
+    make_stories()
+    client = Client(headers={"host": "example.com"})
+    assert client.get(PAGE).status_code == 404
+    client.get("/sitemap.xml")
+
+    Story.objects.filter(slug="story-1").update(slug="listed")
+    clock.pass_(minutes=5)
+
+    assert "/sitemap-stories-1.xml" in paths(locs(client.get("/sitemap.xml").content))
+    assert live() == ["/astrid/listed/"]
+
+
+def test_a_page_without_urls_is_not_rendered_for_each_request(settings: Any, clock: Clock, rendered: list[int]) -> None:
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
+    kind = KINDS["`lastmod = F(...)` of a `DateTimeField`"]
+    register("stories", type("NoUrl", (kind,), {"location": lambda _self, _item: None}))
+    make_stories()
+    client = Client(headers={"host": "example.com"})
+
+    for _ in range(10):
+        clock.pass_(seconds=1)
+        assert client.get(PAGE).status_code == 404
+
+    assert len(rendered) == 1
+
+
+@every_kind
+def test_each_scheme_of_a_host_is_compared(kind: Any, clock: Clock) -> None:
+    secure = SiteOrigin(id=1, origin=Origin.parse("https://example.com"))
+    insecure = SiteOrigin(id=1, origin=Origin.parse("http://example.com"))
+    for site in (secure, insecure):
+        serve(Wanted(site=site, label="stories", number=1))
+    CHANGES["update()"][0]()
+
+    for _ in range(3):
+        clock.pass_(minutes=5)
+        found = [serve(Wanted(site=site, label="stories", number=1)) for site in (secure, insecure)]
+
+    for one in found:
+        document = gzip.decompress(one.gzipped).replace(b"<loc>http://", b"<loc>https://")
+        assert shown(paths(locs(document))) == story_paths()
+
+
+@every_kind
+def test_all_of_it_works_without_time_zones(kind: Any, settings: Any, tmp_path: Path) -> None:
+    settings.USE_TZ = False
+    built = BuiltSet(settings, tmp_path)
+    built.use(**settings.SITEMAPS_PLUS)
+    Story.objects.update(published_at=datetime.now())
+    for step in (lambda: None, CHANGES["update()"][0], CHANGES["delete()"][0]):
+        step()
+        build()
+        assert in_files(built) == story_paths()
+        assert live() == story_paths()
+        assert overview().is_healthy
+
+
+def test_a_page_that_fails_does_not_use_up_the_time_of_the_others(settings: Any, clock: Clock) -> None:
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
+
+    def location(_self: Any, item: Story) -> str:
+        if item.slug == "story-1" and is_down:
+            time.sleep(0.15)
+            raise TimeoutError("the service does not answer")
+        return item.get_absolute_url()
+
+    is_down = False
+    kind = KINDS["`ModelSitemap` without `lastmod`"]
+    register("stories", type("Fragile", (kind,), {"location": location, "limit": 1, "fill": 1.0}))
+    make_stories()
+    client = Client(headers={"host": "example.com"})
+    for number in (1, 2, 3):
+        client.get(f"/sitemap-stories-{number}.xml")
+    is_down = True
+    Story.objects.filter(slug="story-3").update(slug="updated")
+
+    for _ in range(3):
+        clock.pass_(minutes=5)
+        cached._next_comparing.clear()
+        index = client.get("/sitemap.xml").content
+
+    assert [date is None for date in lastmods(index)] == [True, True, False]
+
+
+@pytest.mark.parametrize("value", ["3600", -1, float("nan"), float("inf"), True, timedelta(hours=1)])
+def test_a_max_age_that_is_no_number_of_seconds_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidSitemap, match=r"max_age is .*Give a number of seconds"):
+        register("stories", type("Wrong", (KINDS["`ModelSitemap` without `lastmod`"],), {"max_age": value}))
+
+
+def test_a_class_with_a_max_age_is_served_from_its_file_until_then(
+    settings: Any, tmp_path: Path, clock: Clock, rendered: list[int]
+) -> None:
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
+    BuiltSet(settings, tmp_path)
+    register("stories", type("Slow", (KINDS["`ModelSitemap` without `lastmod`"],), {"max_age": 7200}))
+    make_stories()
+    build()
+    rendered.clear()
+    clock.pass_(hours=1)
+    live()
+    assert build().sections[0].rendered == 0
+    assert rendered == []
+
+    clock.pass_(hours=1, seconds=1)
+    live()
+    assert "1 page compared by rendering at most every 7200 s (max_age)" in _output("--status")
+
+    assert rendered == [1]
+
+
 # A change without a date, where a date should tell.
 
 
@@ -210,9 +360,9 @@ def test_a_build_tells_of_a_change_without_a_date(settings: Any, tmp_path: Path)
 
     assert in_files(built) == story_paths()
     assert "3 URLs on 1 page, 0 rendered, 1 verified" in out.getvalue()
-    assert "2 URLs changed without updated_at: page 1. They are up to date now." in out.getvalue()
+    assert "2 URLs changed without updated_at: page 1. The sitemap is up to date." in out.getvalue()
     (alarm,) = overview().sites[0].alarms
-    assert (alarm.level, alarm.text) == ("warning", "2 URLs changed without updated_at: page 1.")
+    assert (alarm.level, alarm.text) == ("notice", "2 URLs changed without updated_at: page 1.")
     assert json.loads(_output("--status", "--json"))["sites"][0]["sections"][0]["unseen"] == {"1": 2}
 
 

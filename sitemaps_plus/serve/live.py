@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from django.urls import get_script_prefix
@@ -107,6 +107,8 @@ class PageLook:
     """Whether the database tells of every change that moves ``changed``."""
     is_due: bool
     """Whether it is time to render the page only to compare it with its last version."""
+    kept: Kept | None
+    """The last version."""
 
     @property
     def checked_at(self) -> datetime | None:
@@ -172,9 +174,17 @@ class PageLook:
         if empty:
             raise empty
         if self.wanted.as_text:
-            # Its own date is not recorded, and that of the XML may be older.
-            return replace(document, changed_at=None), plan
+            return replace(document, changed_at=self._text_changed_at(document)), plan
         return replace(document, changed_at=changed_at) if found else document, plan
+
+    def _text_changed_at(self, document: Document) -> datetime | None:
+        """Return when the text of a page changed, which is not recorded: that of the XML may be older."""
+        kept, dates = self.kept, [document.changed_at]
+        if kept and kept.changed_at is not None:
+            dates.append(datetime.fromtimestamp(kept.changed_at, UTC))
+        if kept and kept.version == self.version and kept.digest != document.digest:
+            dates.append(timezone.now())
+        return max((moment(date) for date in dates if date), default=None)
 
     def _made(self, document: Document, plan: Plan, rendered_at: float, seconds: float) -> Made:
         with neutral():
@@ -244,6 +254,7 @@ def look(
             version=_version(section, page, fingerprint),
             is_decided=check.is_decided(page.record, _rendered_at(wanted, page, kept)),
             is_due=is_due,
+            kept=kept,
         )
 
 

@@ -14,6 +14,7 @@ from django.core.management import call_command
 from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.test import Client
+from django.utils.http import http_date
 
 from built import BuiltSet, listed_rows
 from clock import Clock
@@ -205,6 +206,24 @@ def test_an_outage_of_what_a_method_asks_takes_no_page_away(
     is_down = False
     clock.pass_(minutes=5)
     assert client.get(page).content == before.content
+
+
+@every_kind
+def test_a_list_of_urls_that_changed_has_a_date_of_its_own(kind: Any, clock: Clock) -> None:
+    client = Client(headers={"host": "example.com"})
+    client.get(PAGE)
+    client.get("/sitemap-stories-1.txt")
+    clock.pass_(minutes=5)
+    before = client.get("/sitemap-stories-1.txt")
+    CHANGES["update()"][0]()
+    clock.pass_(minutes=5)
+    changed_at = clock.now
+
+    now = client.get("/sitemap-stories-1.txt")
+    clock.pass_(minutes=5)
+
+    assert before.headers.get("Last-Modified") != now["Last-Modified"] == http_date(changed_at.timestamp())
+    assert client.get("/sitemap-stories-1.txt").headers == now.headers
 
 
 # Whatever the clock, the host and other processes do.

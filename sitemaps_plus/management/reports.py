@@ -191,8 +191,8 @@ def _status_line(site: str, section: SectionStatus) -> str:
 def _comparing(section: SectionStatus) -> str:
     if not section.undecided:
         return ""
-    pace = "" if section.max_age is None else f" at most every {section.max_age:g} s (max_age)"
-    return f", {count(len(section.undecided), 'page')} compared by rendering{pace}, {section.comparing:.1f} s"
+    pace = "" if section.max_age is None else f", at most every {section.max_age:g} s (max_age)"
+    return f", {count(len(section.undecided), 'page')} undecided: comparing takes {section.comparing:.1f} s{pace}"
 
 
 def _alarms(found: Overview) -> list[tuple[str, Alarm]]:

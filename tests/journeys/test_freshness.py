@@ -468,6 +468,24 @@ def test_what_only_rendering_tells_is_called_so_by_all(kind: Any, settings: Any,
     assert ("1 page undecided: comparing takes 0." in _output("--status")) is not is_decided
 
 
+def test_what_takes_long_to_compare_gets_a_notice_unless_the_class_says_how_often(settings: Any) -> None:
+    register("stories", KINDS["Django's `Sitemap` without `lastmod`"])
+    make_stories()
+    live()
+    assert overview().sites[0].alarms == []
+
+    SitemapPage.objects.update(seconds=4.25)
+    (alarm,) = overview().sites[0].alarms
+
+    assert (alarm.level, alarm.text) == (
+        "notice",
+        "Only rendering tells whether 1 page changed, which takes 4.2 s each time.",
+    )
+    assert alarm.remedy.startswith("Set `changed` to a DateTimeField")
+    replace_section("stories", type("Rare", (KINDS["Django's `Sitemap` without `lastmod`"],), {"max_age": 3600}))
+    assert overview().sites[0].alarms == []
+
+
 def test_a_date_decides_when_two_days_are_over(settings: Any, clock: Clock) -> None:
     register("stories", KINDS["`lastmod` of a `DateField`"])
     make_stories()

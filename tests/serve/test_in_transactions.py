@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -66,7 +67,8 @@ def test_tests_written_with_the_documentation_of_django_pass_in_any_order(site: 
     )
 
     assert run.returncode == 0, run.stderr
-    assert "Ran 30 tests" in run.stderr
+    # Python 3.12.1 does not count the one that is skipped.
+    assert re.search(r"Ran (29|30) tests", run.stderr)
 
 
 @pytest.mark.in_transactions

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import random
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -56,8 +57,9 @@ def longest(name: str) -> float:
 class Allowance:
     """The time that a build of one site may spend on verifying pages, shared by its sections.
 
-    It is 1 % of the time since the section was last rendered by a build, and `SPARE` for the whole build. Where that is
-    never enough, because builds are frequent, a page is verified once the time for verifying all pages is over.
+    It is 1 % of the time since the section was last rendered by a build, and `SPARE` for the whole build. Where builds
+    are so frequent that this is never enough for the page whose turn it is, chance decides: a page that costs five
+    times as much is verified by every fifth build.
     """
 
     def __init__(self, sections: int) -> None:
@@ -68,7 +70,6 @@ class Allowance:
         """Return the numbers of those of `pages` that are to be verified: the ones verified longest ago."""
         built = [moment(page.record.built_at) for page in pages if page.record.built_at]
         earned = max(0.0, (now - max(built)).total_seconds()) / self._rest if built else 0.0
-        turn = self._rest * sum(map(_cost, pages))
         chosen: set[int] = set()
         for age, page in sorted(((age_of(page, now), page) for page in pages), key=lambda one: -one[0]):
             cost = _cost(page)
@@ -78,7 +79,11 @@ class Allowance:
                 earned -= cost
             elif cost <= self._spare:
                 self._spare -= cost
-            elif chosen or age < turn:
+            elif earned and random.random() * cost < earned:  # noqa: S311 - nothing depends on who guesses it
+                earned = 0.0
+            else:
+                # Else the next one would have a chance, too, and all together more than their share.
+                earned = 0.0
                 continue
             chosen.add(page.number)
         return chosen

@@ -44,8 +44,8 @@ LATEST = 3_600.0
 SHARE = 100
 """Comparing, and trying again what failed, takes a hundredth of the time."""
 
-LEAST_COMPARING = 0.1
-"""Seconds that an index may spend on comparing its pages, however often the database is checked."""
+COMPARING = 0.5
+"""Seconds after which an index compares no more of its pages, but goes on the next time."""
 
 _POLL = 0.05
 
@@ -249,11 +249,11 @@ def _keep(cache: DocumentCache, wanted: Wanted, made: Made, served: Served, kept
 
 
 def _compare_pages(name: str, pages: Sequence[Wanted]) -> bool:
-    """Render pages of an index, at least one, and as many as a hundredth of the time allows; not if it was used up."""
+    """Render pages of an index for a short while, unless a hundredth of the time is used up; return whether it did."""
     started = time.monotonic()
     if started < _next_comparing.get(name, 0.0):
         return False
-    until = started + max(LEAST_COMPARING, get_settings().CHECK_EVERY / SHARE)
+    until = started + COMPARING
     # Pages that fail come last: they stay the oldest, and would use up the time of all others.
     for page in sorted(pages, key=lambda page: page.name in _failing):
         _failing.add(page.name)
@@ -264,7 +264,7 @@ def _compare_pages(name: str, pages: Sequence[Wanted]) -> bool:
         if time.monotonic() >= until:
             break
     # While rows are saved all the time, an index is made each second.
-    if (seconds := time.monotonic() - started) > LEAST_COMPARING:
+    if (seconds := time.monotonic() - started) > COMPARING / 10:
         _next_comparing[name] = started + SHARE * seconds
     return True
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import PageEmpty, PageNotFound, SitemapError
+from sitemaps_plus.plan import verification
 from sitemaps_plus.plan.currency import UNDECIDED, CurrencyCheck
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import has_moved, record_rendering, record_unseen, refresh
@@ -79,15 +80,16 @@ class IndexLook:
         return Made(document=document, version="", checked_at=document.checked_at, rendered_at=time.time())
 
     def _compare(self, plans: Sequence[Plan]) -> bool:
-        """Have pages compared whose last rendering is too old, the oldest first: their dates depend on it."""
+        """Have small pages compared whose last rendering is too old, the oldest first: their dates depend on it."""
         now, found = moment(timezone.now()), []
         for plan in plans if self.compare else ():
             check = CurrencyCheck(plan.section)
             for page in plan.pages:
                 one = replace(self.wanted, label=plan.section.label, number=page.number)
                 # A page that nobody has rendered has no date that could be wrong. One without URLs may have some now.
-                is_rendered = page.record.digest and page.record.rows != 0
-                if is_rendered and _is_due(one, plan, page, check):
+                # A large one is compared when it is requested: the index has to be quick.
+                seconds = page.record.seconds if page.record.digest and page.record.rows != 0 else None
+                if seconds is not None and seconds < verification.CHEAP and _is_due(one, plan, page, check):
                     found.append((age_of(page, now), one))
         found.sort(key=lambda pair: -pair[0])
         return bool(found and self.compare and self.compare([one for _, one in found]))

@@ -83,18 +83,14 @@ class SectionBuild:
             outcome = assembly.outcomes.get(page.number)
             if outcome is None or assembly.reasons.get(page.number) not in CONFIRMING:
                 continue
-            if self.known.digest(page.number) in ("", outcome.found["digest"]) or self._has_moved(page, fingerprint):
+            if self.known.digest(page.number) in ("", outcome.found["digest"]):
+                continue
+            if has_moved(self.section, page, fingerprint):
                 continue
             before = self.published.files.read_page(self.section.label, page.number)
             after = staging.read(page_file(self.section.label, page.number))
             found.append((page, count_differences(unpack(before), unpack(after)) if before else 0))
         return found
-
-    def _has_moved(self, page: Page, fingerprint: Fingerprint) -> bool:
-        """Return whether rows of a page changed, by the database, since the build looked."""
-        if self.section.paged_by == "key":
-            return has_moved(self.section, page)
-        return fingerprint_of(self.section) != fingerprint
 
     def _render(self, staging: Staging, fingerprint: Fingerprint) -> Assembly:
         """Render the pages that are due to the staging area, and return them."""

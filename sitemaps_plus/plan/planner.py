@@ -23,7 +23,7 @@ from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page, Plan, active, make_plan, numbered
 from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.plan.validators import Measure, measure, moment
+from sitemaps_plus.plan.validators import Fingerprint, Measure, fingerprint_of, measure, moment
 from sitemaps_plus.protocol import dates
 from sitemaps_plus.protocol.limits import MAX_URLS
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_PAGE, Report
@@ -131,8 +131,10 @@ def record_unseen(page: Page, count: int) -> None:
         _store(page, {"unseen": count, "unseen_at": _newest(timezone.now())})
 
 
-def has_moved(section: Section, page: Page) -> bool:
-    """Return whether the validator of a page cut by key differs by now from the one that is recorded."""
+def has_moved(section: Section, page: Page, fingerprint: Fingerprint) -> bool:
+    """Return whether the database tells of a change since a page was measured and its section had `fingerprint`."""
+    if section.paged_by == "position":
+        return fingerprint_of(section) != fingerprint
     return measure(section, page.rows(section), timezone.now()).validator != page.record.validator
 
 

@@ -136,9 +136,13 @@ class PageLook:
     def _tell_unseen(self, known: str, last: bytes | None, document: Document) -> None:
         """Record that a page differs from its last rendering, of digest `known`, although the database told nothing."""
         # By position the digest outlives its rows: only the last version tells that nothing was told.
-        is_untold = last is not None or self.plan.section.paged_by == "key"
-        if known in ("", document.digest) or not is_untold or self._has_moved():
+        section = self.plan.section
+        is_untold = last is not None or section.paged_by == "key"
+        if known in ("", document.digest) or not is_untold:
             return
+        with neutral():
+            if has_moved(section, self.page, self.fingerprint):
+                return
         if last is None:
             built = PublishedFiles(self.wanted.site.domain).read_document(self.wanted.label, self.page.number)
             last = built.gzipped if built and built.digest == known else None
@@ -207,14 +211,6 @@ class PageLook:
         if document is None or document.digest != record.digest:
             return None
         return replace(document, urls=record.urls or 0, changed_at=record.changed_at)
-
-    def _has_moved(self) -> bool:
-        """Return whether the database tells of a change since the look."""
-        section = self.plan.section
-        with neutral():
-            if section.paged_by == "key":
-                return has_moved(section, self.page)
-            return fingerprint_of(section) != self.fingerprint
 
 
 Look = IndexLook | PageLook

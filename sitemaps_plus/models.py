@@ -24,7 +24,7 @@ from sitemaps_plus.protocol.names import page_name
 class SitemapPage(models.Model):
     """One page number of one section of one site; never deleted, because a number is issued only once.
 
-    Only ``sitemaps_plus.plan.planner`` writes it.
+    Only ``sitemaps_plus.plan.planner`` and ``sitemaps_plus.plan.records`` write it.
     """
 
     site = models.PositiveIntegerField(_("site"), default=0, help_text=_("ID of the site; 0 if there are no sites."))

@@ -10,7 +10,7 @@ from sitemaps_plus.build.executors.base import Outcome
 from sitemaps_plus.errors import PageFull
 from sitemaps_plus.plan.currency import Reason
 from sitemaps_plus.plan.pages import Page, Plan
-from sitemaps_plus.plan.planner import record_rendering
+from sitemaps_plus.plan.records import record_rendering
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_BUILD, Report
 from sitemaps_plus.render.pages import MOST_SPLITS, does_not_fit, split_page
 

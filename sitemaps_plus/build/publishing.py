@@ -16,7 +16,7 @@ from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.plan.currency import unregistered
 from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override
 from sitemaps_plus.plan.pages import Page, Plan, stored_plan
-from sitemaps_plus.plan.planner import record_publishing
+from sitemaps_plus.plan.records import record_publishing
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin, directory
 from sitemaps_plus.protocol.names import (

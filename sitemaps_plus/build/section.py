@@ -19,7 +19,8 @@ from sitemaps_plus.build.shrink_guard import why_not_publish
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.plan.pages import Page, active
-from sitemaps_plus.plan.planner import has_moved, record_unseen, refresh
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.records import has_moved, record_unseen
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of
 from sitemaps_plus.plan.verification import Allowance

@@ -1,4 +1,4 @@
-"""Divide a section into pages along a key, and keep the pages up to date: the only writer of ``SitemapPage``."""
+"""Divide a section into pages along a key, and keep the pages up to date."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import DatabaseError, IntegrityError, router, transaction
-from django.db.models import DateTimeField, F, Max, Q, QuerySet, Value
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models import F, Max, Q, QuerySet
 from django.utils import timezone
 
 from sitemaps_plus.conf import get_settings
@@ -22,11 +20,10 @@ from sitemaps_plus.errors import TooManyPages
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page, Plan, active, make_plan, numbered
+from sitemaps_plus.plan.records import newest_of
 from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.plan.validators import Fingerprint, Measure, fingerprint_of, measure, moment
-from sitemaps_plus.protocol import dates
+from sitemaps_plus.plan.validators import Measure, measure, moment
 from sitemaps_plus.protocol.limits import MAX_URLS
-from sitemaps_plus.protocol.reports import PROBLEMS_PER_PAGE, Report
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -66,83 +63,6 @@ def refresh(
     if is_forced or planner.is_due(records):
         records = planner.renew(records, repack=repack, split=split)
     return make_plan(section, records)
-
-
-def record_rendering(
-    section: Section,
-    page: Page,
-    *,
-    digest: str,
-    urls: int,
-    size: int,
-    newest: datetime | None,
-    began: datetime,
-    seconds: float,
-) -> None:
-    """Store the results of a rendering that `began` at a moment; ``changed_at`` moves when the bytes have changed."""
-    record = page.record
-    origin = section.base
-    if record.pk is None:
-        return
-    if record.seconds is not None:
-        # A busy moment of the machine must not make a small page look large for long.
-        seconds = min(seconds, 2 * record.seconds)
-    compared: dict[str, Any] = {"verified_at": _newest(began), "seconds": seconds}
-    if (record.digest, record.origin, record.urls) == (digest, origin, urls):
-        known = record.verified_at
-        # Nobody asks more exactly, and most renderings find nothing new.
-        if known is None or abs(moment(began) - moment(known)) > timedelta(seconds=get_settings().CHECK_EVERY / 2):
-            _store(page, compared)
-        return
-    now = timezone.now()
-    differs = bool(record.digest) and record.origin == origin and record.digest != digest
-    # A date means its midnight in UTC, which may be in the future although the day has begun in the local zone.
-    shown = None if newest is None else min(newest, moment(now))
-    seen = _newest(shown, now if differs else None)
-    changes: dict[str, Any] = {"digest": digest, "origin": origin, "urls": urls, "bytes": size, **compared}
-    with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
-        stored = SitemapPage.objects.filter(pk=record.pk, validator=record.validator)
-        stored.update(**changes, **({} if seen is None else {"changed_at": _at_least(seen)}))
-    for name, value in changes.items():
-        setattr(record, name, value)
-    record.changed_at = _newest(record.changed_at, seen)
-
-
-def record_publishing(page: Page, digest: str, built_at: datetime, report: Report) -> None:
-    """Store the digest of a page's built file, when it was rendered, and what was left out of it.
-
-    If the database refuses writes, nothing is lost: the next build renders the page again.
-    """
-    if page.record.pk is None:
-        return
-    changes = {
-        "built_digest": digest,
-        "built_at": built_at,
-        "left_out": report.left_out,
-        "dropped": report.dropped,
-        "problems": [problem.as_list() for problem in report.problems[:PROBLEMS_PER_PAGE]],
-    }
-    _store(page, changes)
-
-
-def record_unseen(page: Page, count: int) -> None:
-    """Store that a rendering found `count` URLs changed of which the validator had told nothing; 0 if unknown."""
-    if page.record.pk is not None:
-        _store(page, {"unseen": count, "unseen_at": _newest(timezone.now())})
-
-
-def has_moved(section: Section, page: Page, fingerprint: Fingerprint) -> bool:
-    """Return whether the database tells of a change since a page was measured and its section had `fingerprint`."""
-    if section.paged_by == "position":
-        return fingerprint_of(section) != fingerprint
-    return measure(section, page.rows(section), timezone.now()).validator != page.record.validator
-
-
-def _store(page: Page, changes: Mapping[str, Any]) -> None:
-    with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
-        SitemapPage.objects.filter(pk=page.record.pk).update(**changes)
-    for name, value in changes.items():
-        setattr(page.record, name, value)
 
 
 def _renew_stored(
@@ -258,7 +178,7 @@ class _Planner:
         """Return `record` with the values found; ``changed_at`` moves if they differ from the last ones."""
         differs = bool(record.validator) and record.validator != found.validator
         known = record.changed_at
-        record.changed_at = _newest(known, found.newest, self.now if differs else None)
+        record.changed_at = newest_of(known, found.newest, self.now if differs else None)
         # A date that was in the future is shown once it has come.
         if differs or record.changed_at != known:
             # Unknown until the next rendering, which would otherwise report the same change again.
@@ -266,7 +186,7 @@ class _Planner:
         if record.recipe != self.section.recipe:
             record.urls = None
         record.rows, record.validator, record.recipe = found.rows, found.validator, self.section.recipe
-        record.settles_at = _newest(found.settles_at)
+        record.settles_at = newest_of(found.settles_at)
         return record
 
     def _split(
@@ -390,16 +310,3 @@ def _lock(section: Section) -> None:
 
 def _values(record: SitemapPage) -> dict[str, Any]:
     return {field.attname: getattr(record, field.attname) for field in record._meta.concrete_fields}
-
-
-def _newest(*moments: datetime | None) -> datetime | None:
-    """Return the latest moment as a DateTimeField stores it: naive without ``USE_TZ``."""
-    zone = timezone.get_default_timezone()
-    found = dates.newest(moments, tz=zone)
-    return found if found is None or settings.USE_TZ else timezone.make_naive(found, zone)
-
-
-def _at_least(moment: datetime) -> Coalesce:
-    # Compared by the database: another process may have written a later moment in the meantime.
-    value = Value(moment, output_field=DateTimeField())
-    return Coalesce(Greatest("changed_at", value), value)

@@ -13,7 +13,8 @@ from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import PageEmpty, PageFull, SitemapError
 from sitemaps_plus.plan.overrides import PAGE, find_override
 from sitemaps_plus.plan.pages import Page, Plan
-from sitemaps_plus.plan.planner import record_rendering, refresh
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.records import record_rendering
 from sitemaps_plus.plan.sections import Section, neutral
 from sitemaps_plus.protocol.entries import Cleaner
 from sitemaps_plus.protocol.limits import Limits

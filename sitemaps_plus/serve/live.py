@@ -16,7 +16,8 @@ from sitemaps_plus.errors import PageEmpty, PageNotFound, SitemapError
 from sitemaps_plus.plan import verification
 from sitemaps_plus.plan.currency import UNDECIDED, CurrencyCheck
 from sitemaps_plus.plan.pages import Page, Plan
-from sitemaps_plus.plan.planner import has_moved, record_rendering, record_unseen, refresh
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.records import has_moved, record_rendering, record_unseen
 from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of, moment

@@ -15,7 +15,8 @@ from samples import render_page, section_of, text_of
 from sitemaps_plus import ModelSitemap
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.models import SitemapPage
-from sitemaps_plus.plan.planner import record_rendering, refresh
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.records import record_rendering
 from sitemaps_plus.plan.validators import measure
 from testapp.models import Product
 

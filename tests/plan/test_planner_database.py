@@ -20,7 +20,8 @@ from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan import planner
 from sitemaps_plus.plan.pages import stored_plan
-from sitemaps_plus.plan.planner import record_rendering, refresh
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.records import record_rendering
 from testapp.models import Seat
 
 # When the database is queried.

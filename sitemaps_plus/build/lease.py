@@ -85,6 +85,11 @@ class Lease:
         self._id = 0
         self._renewed = self._tried = 0.0
 
+    @property
+    def is_held(self) -> bool:
+        """Whether no other build of the site can run; False also where the database does not take the lease."""
+        return bool(self._id)
+
     def keep(self, *, now: bool = False) -> None:
         """Renew the lease. Call it for every page; it costs four queries in ``LEASE`` seconds.
 

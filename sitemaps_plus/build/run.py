@@ -30,6 +30,7 @@ from sitemaps_plus.protocol.reports import IN_RESULT, Report
 from sitemaps_plus.signals import published as published_signal
 from sitemaps_plus.stores.cache import get_cache
 from sitemaps_plus.stores.files import get_store
+from sitemaps_plus.stores.staging import clear_staging
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -109,6 +110,8 @@ class SiteBuild:
         """Build the sections and the index; errors go to the result."""
         try:
             get_store().sweep(site_directory(self.site.domain))
+            if self._lease.is_held:
+                clear_staging(site_directory(self.site.domain))
             published = PublishedSet(self.site, is_verified=self.options.full)
             self._allowance = Allowance(len(registry))
         except Exception as error:

@@ -83,6 +83,13 @@ class FileStore:
             return None
         return {name for name in names if not name.startswith(".")}
 
+    def directories(self, directory: str) -> set[str]:
+        """Return the names of the directories in a directory; none where the storage cannot tell."""
+        try:
+            return set(self.storage.listdir(self.prefix + directory)[0])
+        except (NotImplementedError, FileNotFoundError):
+            return set()
+
     def remove(self, name: str) -> None:
         """Remove `name`, if there is such a file."""
         if self.has(name):

@@ -1,19 +1,25 @@
+import errno
 import os
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from built import BuiltSet
 from samples import DAY, Products, make_products
 from sitemaps_plus import register
 from sitemaps_plus.build import build
+from sitemaps_plus.stores import staging as module
 from sitemaps_plus.stores.files import get_store
-from sitemaps_plus.stores.staging import Staging, stage
+from sitemaps_plus.stores.staging import Staging, clear_staging, stage
 from testapp.models import Product
 
 NAME = "sitemap-products-1.xml.gz"
@@ -217,17 +223,177 @@ def test_other_files_in_the_same_place_stay(tmp_path: Path) -> None:
         staging.read(NAME)
 
 
-@pytest.mark.parametrize("place", ["default"], indirect=True)
-@pytest.mark.usefixtures("place")
-def test_what_killed_builds_have_left_among_temporary_files_goes_a_day_later(tmp_path: Path) -> None:
-    old, new, other = (tmp_path / "tmp" / name for name in ("sitemaps_plus-old", "sitemaps_plus-new", "other-old"))
-    for folder in (old, new, other):
-        folder.mkdir()
-        (folder / NAME).write_bytes(b"data")
-    for folder in (old, other):
-        os.utime(folder, (time.time() - 90_000,) * 2)
+# Temporary directories of dead builds
 
+HOLDER = """
+import subprocess, sys, tempfile
+tempfile.tempdir = sys.argv[1]
+from sitemaps_plus.conf import Settings
+from sitemaps_plus.stores import staging
+staging.get_settings = Settings
+with staging.stage("example.com", "products") as made:
+    made.write("sitemap-products-1.xml.gz", b"data")
+    if sys.argv[2] == "and a process":
+        subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    print(made.path, flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def another_build(tmp_path: Path, how: str = "alone") -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """Give a process that has a staging directory, and the directory."""
+    command = [sys.executable, "-c", HOLDER, str(tmp_path / "tmp"), how]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            yield process, Path(process.stdout.readline().strip())
+        finally:
+            process.kill()
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def stage_once() -> None:
     with stage("example.com", "products"):
         pass
 
-    assert sorted(path.name for path in (tmp_path / "tmp").iterdir()) == [other.name, new.name]
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no flock")
+@pytest.mark.parametrize("place", ["default"], indirect=True)
+@pytest.mark.parametrize("how", ["alone", "and a process"])
+@pytest.mark.usefixtures("place")
+def test_the_directory_of_a_killed_build_goes_with_the_next_build_and_not_while_it_lives(
+    tmp_path: Path, how: str
+) -> None:
+    with another_build(tmp_path, how) as (process, folder):
+        stage_once()
+        assert (folder / NAME).read_bytes() == b"data"
+
+        process.kill()
+        process.wait()
+        stage_once()
+
+    assert names(tmp_path / "tmp") == []
+
+
+@pytest.mark.parametrize("place", ["default"], indirect=True)
+@pytest.mark.usefixtures("place")
+def test_a_directory_is_never_seen_without_its_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    rename = Path.rename
+
+    def meet_another_build(self: Path, target: Path) -> Path:
+        if not seen:
+            # Another build begins while this one has made its directory, and not used it yet.
+            seen.append(self)
+            stage_once()
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", meet_another_build)
+    with stage("example.com", "products") as staging:
+        stage_once()
+        staging.write(NAME, b"data")
+
+        assert names(tmp_path / "tmp") == [Path(staging.path).name]
+    assert names(tmp_path / "tmp") == []
+
+
+@pytest.mark.parametrize("place", ["default"], indirect=True)
+@pytest.mark.parametrize("can_lock", [True, False])
+@pytest.mark.usefixtures("place")
+def test_a_directory_without_a_lock_goes_a_day_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_lock: bool
+) -> None:
+    if not can_lock:
+        monkeypatch.setattr(module, "fcntl", None)
+    made = ("sitemaps_plus-old", ".sitemaps_plus-old", "sitemaps_plus-new", ".sitemaps_plus-new", "other-old")
+    for folder in (tmp_path / "tmp" / name for name in made):
+        folder.mkdir()
+        (folder / NAME).write_bytes(b"data")
+        if folder.name.endswith("old"):
+            os.utime(folder, (time.time() - 90_000,) * 2)
+
+    stage_once()
+
+    assert names(tmp_path / "tmp") == [".sitemaps_plus-new", "other-old", "sitemaps_plus-new"]
+
+
+@pytest.mark.parametrize("place", ["default"], indirect=True)
+@pytest.mark.usefixtures("place")
+def test_where_a_file_cannot_be_locked_the_directory_is_left_alone_for_a_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_handle: int, _flags: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with stage("example.com", "products") as staging:
+        staging.write(NAME, b"data")
+
+        stage_once()
+
+        assert staging.read(NAME) == b"data"
+        os.utime(staging.path, (time.time() - 90_000,) * 2)
+        stage_once()
+        assert names(tmp_path / "tmp") == []
+
+
+# What dead builds of other sections have left below STAGING
+
+GONE = "sitemap-gone-1.xml.gz"
+
+
+@pytest.fixture
+def left_behind(place: str, tmp_path: Path) -> list[Staging]:
+    """Let killed builds of a section that is gone, of two sites, leave a page each."""
+    found = []
+    for host in ("example.com", "example.org"):
+        with stage(host, "gone") as staging:
+            found.append(staging)
+        if staging.is_local:
+            Path(staging.path).mkdir(parents=True)
+        for name in (GONE, "notes.txt", NAME):
+            staging.write(name, b"data")
+    return found
+
+
+def exists(staging: Staging, name: str) -> bool:
+    try:
+        return staging.read(name) == b"data"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("place", PLACES, indirect=True)
+@pytest.mark.usefixtures("place", "products")
+def test_a_build_removes_the_pages_of_sections_of_its_site_that_are_gone(left_behind: list[Staging]) -> None:
+    assert build().is_complete
+
+    assert [exists(staging, GONE) for staging in left_behind] == [False, True]
+    assert [exists(staging, name) for staging in left_behind for name in ("notes.txt", NAME)] == [True] * 4
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("place", PLACES, indirect=True)
+@pytest.mark.usefixtures("place", "products")
+def test_a_build_without_a_lease_leaves_other_sections_alone(left_behind: list[Staging]) -> None:
+    # In a transaction nobody sees the lease, so a build of another section may run.
+    with transaction.atomic():
+        assert build().is_complete
+
+    assert [exists(staging, GONE) for staging in left_behind] == [True, True]
+
+
+def test_the_place_of_a_site_goes_when_it_is_empty(settings: Any, tmp_path: Path) -> None:
+    settings.SITEMAPS_PLUS = {"STAGING": tmp_path}
+    (tmp_path / "example.com" / "gone").mkdir(parents=True)
+    (tmp_path / "example.com" / "gone" / GONE).write_bytes(b"data")
+
+    clear_staging("example.com")
+    clear_staging("example.com")
+
+    assert names(tmp_path) == []

@@ -187,8 +187,10 @@ def key_of(item: Any) -> object:
 
 
 def info_key(info: Mapping[str, Any]) -> object:
-    """Return the name of the item of a dict of ``get_urls()`` in messages."""
+    """Return the name of the item of a dict of ``get_urls()`` in messages; without an item its location."""
     item = info.get("item")
+    if item is None:
+        return shown(info.get("location"))
     # With i18n it is a pair of item and language; a get_urls() of the project may give anything.
     return key_of(item[0] if isinstance(item, tuple) and item else item)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from sitemaps_plus.errors import InvalidEntry, PageFull, TooManyPages
 from sitemaps_plus.protocol.entries import Block, Entry, Group, Link
@@ -17,6 +17,8 @@ DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 _CHUNK = 65_536
+
+T = TypeVar("T")
 
 
 class IndexItem(NamedTuple):
@@ -144,7 +146,7 @@ class _Page:
         self._head = len(head)
         self._room = limits.bytes - len(foot)
         self._fill = min(limits.bytes_to_fill, self._room)
-        self._seen: set[str] = set()
+        self._repeats = Repeats(report)
         self._split_at: object = None
         self._pending = [head.encode()]
         self._waiting = tally.bytes = len(self._pending[0])
@@ -167,7 +169,7 @@ class _Page:
 
     def _add_group(self, group: Group) -> None:
         """Add the entries of one row, all or none of them."""
-        fresh = group.entries if self._as_given else without_repeats(group, self._seen, self._report)
+        fresh = group.entries if self._as_given else self._repeats.without(group)
         self._add(group.key, "".join(map(self._element, fresh)).encode(), len(fresh))
 
     def _add_block(self, block: Block) -> None:
@@ -175,20 +177,14 @@ class _Page:
         is_near_end = (
             self._tally.bytes + len(block.text) > self._fill or self._tally.urls + block.urls > self._limits.urls
         )
-        if block.names is not None and not is_near_end and self._seen.isdisjoint(block.names):
-            self._seen |= block.names
+        seen = self._repeats.seen
+        if block.names is not None and not is_near_end and seen.isdisjoint(block.names):
+            seen |= block.names
             self._keep(block.text, block.urls)
             return
         for key, entries in block.rows():
-            fresh = [text for name, text in entries if self._is_new(key, name, text)]
+            fresh = self._repeats.fresh(key, entries, _loc_in)
             self._add(key, "".join(fresh).encode(), len(fresh))
-
-    def _is_new(self, key: object, name: str, text: str) -> bool:
-        if name in self._seen:
-            self._report.warn(key, "location", "W-URL-REPEATED", f"{_loc_in(text)} is on the page already")
-            return False
-        self._seen.add(name)
-        return True
 
     def _add(self, key: object, text: bytes, urls: int) -> None:
         tally, limits = self._tally, self._limits
@@ -215,13 +211,39 @@ def _loc_in(text: str) -> str:
     return html.unescape(text.partition("<loc>")[2].partition("</loc>")[0])
 
 
-def without_repeats(group: Group, seen: set[str], report: Report) -> list[Entry]:
-    """Return the entries whose URLs are not in `seen`, and add these URLs to it."""
-    fresh = []
-    for entry in group.entries:
-        if entry.loc in seen:
-            report.warn(group.key, "location", "W-URL-REPEATED", f"{entry.loc} is on the page already")
-            continue
-        seen.add(entry.loc)
-        fresh.append(entry)
-    return fresh
+class Repeats:
+    """The URLs of a page so far; a row that has no other URL is left out."""
+
+    def __init__(self, report: Report) -> None:
+        self.seen: set[str] = set()
+        """The URLs, or short names for them."""
+        self._report = report
+
+    def without(self, group: Group) -> list[Entry]:
+        """Return the entries of a row whose URLs are not on the page yet."""
+        return self.fresh(group.key, [(entry.loc, entry) for entry in group.entries], _loc_of)
+
+    def fresh(self, key: object, named: Iterable[tuple[str, T]], loc_of: Callable[[T], str]) -> list[T]:
+        """Return the entries of a row whose names are new, and report the others; `loc_of` returns the URL of one."""
+        fresh: list[T] = []
+        repeated: list[T] = []
+        for name, entry in named:
+            (repeated if name in self.seen else fresh).append(entry)
+            self.seen.add(name)
+        if repeated:
+            self._tell(key, [loc_of(entry) for entry in repeated], is_listed=bool(fresh))
+        return fresh
+
+    def _tell(self, key: object, locs: Sequence[str], *, is_listed: bool) -> None:
+        for loc in locs if is_listed else ():
+            self._report.warn(key, "location", "W-URL-REPEATED", f"{loc} is on the page already")
+        if not is_listed:
+            text = (
+                f"{locs[0]} is on the page already, because another row has the same URL. Give each row its own URL, "
+                "or leave such rows out of the queryset."
+            )
+            self._report.leave_out(key, "location", InvalidEntry("E-URL-REPEATED", text))
+
+
+def _loc_of(entry: Entry) -> str:
+    return entry.loc

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from django.core.paginator import EmptyPage
 from django.db.models import QuerySet
 
-from sitemaps_plus.declare.items import Pairs, key_of
+from sitemaps_plus.declare.items import Pairs, info_key, key_of
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.plan.keys import as_shown
 from sitemaps_plus.plan.pages import Page
@@ -112,14 +112,20 @@ def _slices(section: Section, page: Page, cleaner: Cleaner) -> Iterator[list[Any
     first = (page.number - 1) * limit
     positions = range(first, first + limit)[slice(*page.part)]
     items = section.slice(cleaner.report)
+    # A row has so many pairs, and a slice begins with the first of them.
+    count = max(1, len(section.languages)) if isinstance(items, Pairs) else 1
     # One slice for the whole page: each slice counts the items from the first one on.
-    size = limit if isinstance(items, Pairs) and items.is_counted_out else CHUNK
-    for start in range(positions.start, positions.stop, size):
-        found = list(items[start : min(start + size, positions.stop)])
+    is_whole = isinstance(items, Pairs) and items.is_counted_out
+    size = limit if is_whole else max(1, CHUNK // count) * count
+    start = positions.start
+    while start < positions.stop:
+        stop = min(start + size - (0 if is_whole else start % count), positions.stop)
+        found = list(items[start:stop])
         if found:
             yield found
-        if len(found) < size:
+        if len(found) < stop - start:
             return
+        start = stop
 
 
 def _row(section: Section, item: Any) -> Row:
@@ -132,7 +138,15 @@ def _own_urls(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: bo
         infos = sitemap.get_urls(page=page.number, site=section.site, protocol=section.origin.scheme)
     except EmptyPage as error:
         raise PageNotFound(f"The sitemap {section.label!r} has no page {page.number}.") from error
-    for info in islice(infos, *page.part):
-        group = url_info_group(info, key_of(info.get("item")), cleaner, keeps_given=keeps_given)
-        if group is not None:
-            yield group
+    is_pair = bool(sitemap.i18n)
+    for _, of_row in groupby(islice(infos, *page.part), lambda info: _item_of(info) if is_pair else object()):
+        made = (url_info_group(info, info_key(info), cleaner, keeps_given=keeps_given) for info in of_row)
+        groups = [group for group in made if group is not None]
+        if groups:
+            yield Group(groups[0].key, [entry for group in groups for entry in group.entries])
+
+
+def _item_of(info: Mapping[str, Any]) -> object:
+    """Return the item of a dict of ``get_urls()``, without the language; an own object for a dict without an item."""
+    item = info.get("item")
+    return item[0] if isinstance(item, tuple) and item else object()

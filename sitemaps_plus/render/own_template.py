@@ -13,7 +13,7 @@ from sitemaps_plus.protocol.dates import parse_w3c
 from sitemaps_plus.protocol.entries import Cleaner, Entry, Group
 from sitemaps_plus.protocol.limits import MAX_BYTES, MAX_URLS, Limits
 from sitemaps_plus.protocol.reports import Report, Silence
-from sitemaps_plus.protocol.writer import IndexItem, Tally, page_full, too_many_pages, without_repeats
+from sitemaps_plus.protocol.writer import IndexItem, Repeats, Tally, page_full, too_many_pages
 
 _Render = Callable[[Sequence[Group]], bytes]
 
@@ -85,10 +85,9 @@ def index_with_template(items: Sequence[IndexItem], template: Any) -> bytes:
 
 def _rows(groups: Iterable[Group], limits: Limits, report: Report) -> Iterator[Group]:
     """Yield the rows of a page without repeated URLs; raise PageFull if there are too many URLs."""
-    seen: set[str] = set()
-    urls = 0
+    repeats, urls = Repeats(report), 0
     for group in groups:
-        fresh = without_repeats(group, seen, report)
+        fresh = repeats.without(group)
         if len(fresh) > limits.urls:
             _leave_out(group, report)
             continue

@@ -85,23 +85,23 @@ class Renderer:
         return self._plain(rows)
 
     def pair_groups(self, rows: Sequence[Row], languages: Sequence[str]) -> Iterator[Group]:
-        """Yield one group for each (row, language) pair; the pairs of a row follow each other."""
-        finish, founds = self._finisher(), self._founds_of_pairs(self.loaded(rows), languages)
-        last: Addresses | None = None
-        base: Entry = Entry("")
-        links: Sequence[Link] = ()
-        for (row, found, linked), language in zip(founds, languages, strict=True):
-            if language in found.locs:
-                if found is not last:
-                    last, base, links = found, finish(row, ""), self._links(row, found, linked)
-                entry = _linked(base._replace(loc=found.locs[language]), links)
-                with translation.override(language):
-                    yield Group(row.key, (self.media_adder()(row, entry, language),))
+        """Yield one group for each row of (row, language) pairs; the pairs of a row follow each other."""
+        finish = self._finisher()
+        for row, found, linked, codes in self._founds_of_pairs(self.loaded(rows), languages):
+            wanted = [code for code in codes if code in found.locs]
+            if not wanted:
+                continue
+            base, links, entries = finish(row, ""), self._links(row, found, linked), []
+            for code in wanted:
+                entry = _linked(base._replace(loc=found.locs[code]), links)
+                with translation.override(code):
+                    entries.append(self.media_adder()(row, entry, code))
+            yield Group(row.key, entries)
 
     def _founds_of_pairs(
         self, rows: Sequence[Row], languages: Sequence[str]
-    ) -> Iterator[tuple[Row, Addresses, Sequence[str]]]:
-        """Yield the row of each pair, with its URLs and their languages."""
+    ) -> Iterator[tuple[Row, Addresses, Sequence[str], Sequence[str]]]:
+        """Yield each row with its URLs, their languages, and the languages of its pairs."""
         # Adjacent pairs with the same object are one row.
         starts = [at for at, row in enumerate(rows) if not at or row.item is not rows[at - 1].item]
         spans = list(zip(starts, [*starts[1:], len(rows)], strict=True))
@@ -112,8 +112,7 @@ class Renderer:
         ]
         for row, (start, end), found, linked in zip(firsts, spans, self._found(firsts, wanted), wanted, strict=True):
             self._report(row, found)
-            for _ in range(start, end):
-                yield row, found, linked
+            yield row, found, linked, languages[start:end]
 
     def members(self, clusters: Iterable[Any]) -> Iterator[Member]:
         """Yield the rows of `clusters` that have a URL, in the order of the key."""

@@ -18,7 +18,7 @@ from sitemaps_plus.plan.sections import Section, neutral
 from sitemaps_plus.protocol.entries import Entry, Group, Link
 from sitemaps_plus.protocol.limits import MAX_URLS
 from sitemaps_plus.protocol.reports import Problem, RowReport
-from sitemaps_plus.protocol.writer import namespaces, url_element, without_repeats
+from sitemaps_plus.protocol.writer import Repeats, namespaces, url_element
 from sitemaps_plus.render import object_path, row_path
 from sitemaps_plus.values.extensions import EXTENSIONS, namespaces_of
 
@@ -129,10 +129,11 @@ def _by_position(section: Section, page: Page, offset: int, count: int) -> Entry
 
 def _groups(section: Section, page: Page) -> tuple[list[tuple[object, list[Entry]]], dict[object, list[Problem]]]:
     """Return the entries of each row that has any, and the problems of rows by key."""
-    report, seen = RowReport(section.label), set[str]()
+    report = RowReport(section.label)
+    repeats = Repeats(report)
     read = row_path.read_groups if section.reads_values else object_path.read_groups
     groups: Iterable[Group] = read(section, page, section.cleaner(report))
-    return [(group.key, without_repeats(group, seen, report)) for group in groups], report.rows
+    return [(group.key, repeats.without(group)) for group in groups], report.rows
 
 
 def _items(key: object, pk: Any, entries: Sequence[Entry], problems: dict[object, list[Problem]]) -> Iterator[Item]:

@@ -70,13 +70,13 @@ def test_urls_that_differ_only_in_their_fragment_are_one_page() -> None:
     document = page_of("/a#top", "/a")
 
     assert locs(text_of(document)) == [f"{SITE}/a"]
-    assert codes(document) == ["W-URL-FRAGMENT", "W-URL-REPEATED"]
+    assert codes(document) == ["W-URL-FRAGMENT", "E-URL-REPEATED"]
 
 
 @pytest.mark.parametrize(
     ("locations", "warned"),
     [
-        pytest.param(["/a", f"{SITE}/a"], ["W-URL-REPEATED"], id="U35 the same"),
+        pytest.param(["/a", f"{SITE}/a"], ["E-URL-REPEATED"], id="U35 the same"),
         pytest.param(["/a", "/a?"], [], id="U35 empty query"),
         pytest.param(["/%7Euser", "/~user"], [], id="U35 tilde"),
     ],

@@ -94,7 +94,7 @@ def test_any_unicode_gives_a_valid_page_of_exactly_the_rows_with_a_valid_url(tex
     document = write(groups, prefixes={"xhtml": XHTML}, report=report)
 
     assert locs(document) == list(dict.fromkeys(entry.loc for group in groups for entry in group.entries))
-    assert len(groups) + report.left_out == len(texts)
+    assert len(locs(document)) + report.left_out == len(texts)
 
 
 def test_children_are_in_the_order_of_the_schema() -> None:
@@ -220,18 +220,48 @@ def test_strict_raises_for_a_row_that_is_left_out() -> None:
         )
 
 
-def test_a_repeated_url_is_written_once_with_a_warning() -> None:
+def test_a_row_whose_only_url_is_on_the_page_already_is_left_out() -> None:
     report = Report("products")
     groups = [Group(key, (Entry(f"https://example.com/{path}"),)) for key, path in enumerate("abab")]
 
     document = write(groups, report=report)
 
     assert locs(document) == ["https://example.com/a", "https://example.com/b"]
-    assert [(problem.key, problem.code) for problem in report.problems] == [
-        ("2", "W-URL-REPEATED"),
-        ("3", "W-URL-REPEATED"),
+    assert [(problem.key, problem.hook, problem.code) for problem in report.problems] == [
+        ("2", "location", "E-URL-REPEATED"),
+        ("3", "location", "E-URL-REPEATED"),
     ]
-    assert (report.warned, report.left_out, report.dropped) == (2, 0, 0)
+    assert (report.warned, report.left_out, report.dropped) == (0, 2, 0)
+
+
+def of_row(key: int, paths: str) -> Group:
+    return Group(key, [Entry(f"https://example.com/{path}") for path in paths])
+
+
+@pytest.mark.parametrize(
+    ("groups", "left_out", "warned"),
+    [
+        pytest.param([of_row(1, "aab")], 0, 1, id="of the row itself"),
+        pytest.param([of_row(1, "a"), of_row(2, "ab")], 0, 1, id="of one language of a row"),
+        pytest.param([of_row(1, "ab"), of_row(2, "ab")], 1, 0, id="of all languages of a row"),
+        pytest.param([of_row(1, "a"), of_row(2, "")], 0, 0, id="nothing"),
+    ],
+)
+def test_a_row_is_left_out_only_where_none_of_its_urls_is_listed(
+    groups: list[Group], left_out: int, warned: int
+) -> None:
+    report = Report("products")
+
+    write(groups, report=report)
+
+    assert (report.left_out, report.warned) == (left_out, warned)
+
+
+def test_strict_raises_for_a_repeated_row_and_not_for_a_repeated_language() -> None:
+    write([of_row(1, "a"), of_row(2, "ab")], report=Report("products", strict=True))
+
+    with pytest.raises(StrictError, match=r"row 2 was left out .*another row has the same URL.*E-URL-REPEATED"):
+        write([of_row(1, "ab"), of_row(2, "ab")], report=Report("products", strict=True))
 
 
 def test_as_given_keeps_repeated_urls_and_leaves_out_rows_beyond_the_limits() -> None:

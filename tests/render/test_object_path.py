@@ -6,6 +6,7 @@ from django.core.paginator import Paginator
 from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
+from django.utils.translation import get_language
 
 from samples import make_products, paths, render_page, section_of, text_of
 from sitemaps_plus import ModelSitemap, NewsSitemap, Sitemap
@@ -164,6 +165,78 @@ def test_one_bad_location_of_a_class_that_makes_its_urls_leaves_the_others() -> 
 
     assert paths(locs(text_of(document))) == ["/a/"]
     assert [(problem.key, problem.code) for problem in document.report.problems] == [("'b'", "E-URL-HOST")]
+
+
+def test_urls_without_an_item_are_named_by_their_location() -> None:
+    class Own(contrib.Sitemap):
+        def items(self) -> list[str]:
+            return ["a"]
+
+        def _urls(self, page: Any, protocol: Any, domain: Any) -> list[dict[str, Any]]:
+            return [
+                {"location": "https://elsewhere.example/"},
+                {"item": (Product(pk=5), "en"), "location": "https://elsewhere.example/5/"},
+                *({"location": f"{protocol}://{domain}/{path}/"} for path in "aba"),
+            ]
+
+    report = render_page(section_of(Own), 1).report
+
+    assert [(problem.key, problem.code) for problem in report.problems] == [
+        ("'https://elsewhere.example/'", "E-URL-HOST"),
+        ("5", "E-URL-HOST"),
+        ("'https://example.com/a/'", "E-URL-REPEATED"),
+    ]
+
+
+class InTwoLanguages(contrib.Sitemap):
+    i18n = True
+    languages = ("en", "de")
+
+    def items(self) -> Any:
+        return Product.objects.order_by("pk")
+
+
+def test_a_row_that_lists_one_of_its_languages_is_not_left_out_where_the_other_is_on_the_page() -> None:
+    class OneFrontPage(InTwoLanguages):
+        def location(self, item: Product) -> str:
+            return "/" if get_language() == "en" else f"/{item.slug}/"
+
+    make_products(2)
+
+    document = render_page(section_of(OneFrontPage), 1)
+
+    assert paths(locs(text_of(document))) == ["/", "/product-1/", "/product-2/"]
+    assert (document.report.left_out, document.report.warned) == (0, 1)
+
+
+class SameUrls(InTwoLanguages):
+    def location(self, item: Product) -> str:
+        return f"/{item.slug}/"
+
+
+class SameUrlsOneByOne(SameUrls):
+    def get_languages_for_item(self, item: Product) -> list[str]:
+        return ["en", "de"]
+
+
+class SameUrlsOfItsOwn(SameUrls):
+    def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> list[dict[str, Any]]:
+        return super().get_urls(page, site, protocol)
+
+
+@pytest.mark.parametrize("cls", [SameUrls, SameUrlsOneByOne, SameUrlsOfItsOwn])
+@pytest.mark.parametrize("as_groups", [True, False])
+def test_one_url_for_all_languages_of_a_row_leaves_no_row_out(
+    cls: Any, as_groups: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if as_groups:
+        monkeypatch.setattr(object_path, "compile_blocks", lambda *_args: None)
+    make_products(20)
+
+    document = render_page(section_of(cls), 1)
+
+    assert len(locs(text_of(document))) == 20
+    assert (document.report.left_out, document.report.warned) == (0, 20)
 
 
 def test_a_class_whose_pages_shrink_between_plan_and_page_has_no_such_page() -> None:

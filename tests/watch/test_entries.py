@@ -275,7 +275,7 @@ def test_equal_urls_are_listed_once():
     items = read_entries(section, first_page(section)).items
 
     assert [item.loc is None for item in items] == [False, True, True]
-    assert items[1].problems[0].code == "W-URL-REPEATED"
+    assert items[1].problems[0].code == "E-URL-REPEATED"
 
 
 def test_media_are_shown_as_they_are_written():

@@ -322,7 +322,7 @@ def test_an_address_that_comes_again_in_a_later_block_is_listed_once(monkeypatch
 
     assert found == rendered(section, read_groups)
     assert len(locs(found[0])) == 7
-    assert [code for _, _, code, _ in found[1]] == ["W-URL-REPEATED"] * 3
+    assert [code for _, _, code, _ in found[1]] == ["E-URL-REPEATED"] * 3
 
 
 def test_the_length_of_an_address_is_that_of_its_encoded_form(settings: Any) -> None:

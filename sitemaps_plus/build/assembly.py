@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
+from typing import Any
 
 from sitemaps_plus.build.due import WhyDue
 from sitemaps_plus.build.executors.base import Outcome
@@ -11,6 +12,8 @@ from sitemaps_plus.errors import PageFull
 from sitemaps_plus.plan.currency import Reason
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.records import record_rendering
+from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.seen import seen_validator
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_BUILD, Report
 from sitemaps_plus.render.pages import MOST_SPLITS, does_not_fit, split_page
 
@@ -33,6 +36,8 @@ class Assembly:
         self._splits: Counter[int] = Counter()
         self.reasons: dict[int, Reason] = {}
         """Why each page is rendered, by number."""
+        self.moved: set[int] = set()
+        """The pages whose rows moved while they were rendered, as far as that is known."""
         self._problems = 0
         self._follow(plan)
 
@@ -79,10 +84,18 @@ class Assembly:
             if outcome is None or not self._is_planned(self._rendered[page.number]):
                 continue
             report.merge(outcome.report)
-            # If the planner has seen a change since, this is the old content.
-            if outcome.found and page.record.validator == self._rendered[page.number].record.validator:
-                record_rendering(section, page, **outcome.found)
+            if outcome.found:
+                self._record(section, page, outcome.found)
             yield page.number, outcome
+
+    def _record(self, section: Section, page: Page, found: dict[str, Any]) -> None:
+        known = self._rendered[page.number].record.validator
+        shown = seen_validator(section, known, found["seen"])
+        if shown != known or page.record.validator != known:
+            self.moved.add(page.number)
+        # If the planner has seen another change since, this is the old content.
+        if page.record.validator in (known, shown):
+            record_rendering(section, page, **found)
 
     def _follow(self, plan: Plan) -> None:
         self.plan = plan

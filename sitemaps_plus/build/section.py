@@ -22,6 +22,7 @@ from sitemaps_plus.plan.pages import Page, active
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.records import has_moved, record_unseen
 from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.seen import seen_fingerprint
 from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of
 from sitemaps_plus.plan.verification import Allowance
 from sitemaps_plus.protocol.names import page_file, site_directory
@@ -86,7 +87,7 @@ class SectionBuild:
                 continue
             if self.known.digest(page.number) in ("", outcome.found["digest"]):
                 continue
-            if has_moved(self.section, page, fingerprint):
+            if page.number in assembly.moved or has_moved(self.section, page, fingerprint):
                 continue
             before = self.published.files.read_page(self.section.label, page.number)
             after = staging.read(page_file(self.section.label, page.number))
@@ -187,11 +188,20 @@ class SectionBuild:
             pages=pages,
             outcomes={page.number: found for page in pages if (found := assembly.outcomes.get(page.number))},
             staging=staging,
-            fingerprint=fingerprint.text,
+            fingerprint=self._shown_fingerprint(assembly, fingerprint),
             began=began,
         )
         self.result.written = self.published.publish(ready, self._pause)
         self.result.pages, self.result.numbers = len(pages), [page.number for page in pages]
+
+    def _shown_fingerprint(self, assembly: Assembly, fingerprint: Fingerprint) -> str:
+        """Return the text of the fingerprint of the rows that the published pages show, by position."""
+        outcomes = assembly.outcomes
+        if not fingerprint.text or all(page.number in outcomes for page in assembly.plan.pages):
+            return seen_fingerprint(self.section, fingerprint, (one.found.get("seen") for one in outcomes.values()))
+        # Of the other pages nobody knows which rows they show, if one of these shows other rows than before.
+        rendered = ((self.known.digest(number), one.found.get("digest")) for number, one in outcomes.items())
+        return fingerprint.text if all(before == now for before, now in rendered) else ""
 
 
 def _merged(shapes: Iterable[dict[str, Any]]) -> Shape:

@@ -90,12 +90,14 @@ class Pairs(Sequence[tuple[Any, str]]):
             return ()
 
 
-def lazy_items(sitemap: Any, report: Report | None = None) -> Any:
+def lazy_items(sitemap: Any, report: Report | None = None, columns: Mapping[str, Any] | None = None) -> Any:
     """Return the items as a sequence that can be counted and sliced; with ``i18n`` as (item, language) pairs.
 
-    Items whose languages cannot be found are added to `report`.
+    Items whose languages cannot be found are added to `report`. Rows get the values of the expressions `columns`, too.
     """
     items = sitemap.items()
+    if columns:
+        items = items.annotate(**columns)
     if not isinstance(items, Iterable) and not hasattr(items, "__getitem__"):
         # Not its repr(), which may make a query.
         given = "None" if items is None else f"a {type(items).__name__}"

@@ -17,7 +17,8 @@ from sitemaps_plus.conf import get_settings
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of, measure, moment
+from sitemaps_plus.plan.seen import Sums, seen_validator
+from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of, measure, moment, settles_at
 from sitemaps_plus.protocol import dates
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_PAGE, Report
 
@@ -32,34 +33,50 @@ def record_rendering(
     newest: datetime | None,
     began: datetime,
     seconds: float,
+    seen: Sums | None = None,
 ) -> None:
-    """Store the results of a rendering that `began` at a moment; ``changed_at`` moves when the bytes have changed."""
+    """Store the results of a rendering that `began` at a moment; ``changed_at`` moves when the bytes have changed.
+
+    The page gets the validator of the rows that were `seen`, which may have moved since it was measured.
+    """
     record = page.record
     origin = section.base
+    known, found = record.validator, _measured(section, record, seen)
     if record.pk is None:
+        _note(record, found)
         return
     if record.seconds is not None:
         # A busy moment of the machine must not make a small page look large for long.
         seconds = min(seconds, 2 * record.seconds)
     compared: dict[str, Any] = {"verified_at": newest_of(began), "seconds": seconds}
-    if (record.digest, record.origin, record.urls) == (digest, origin, urls):
-        known = record.verified_at
+    if not found and (record.digest, record.origin, record.urls) == (digest, origin, urls):
+        verified = record.verified_at
         # Nobody asks more exactly, and most renderings find nothing new.
-        if known is None or abs(moment(began) - moment(known)) > timedelta(seconds=get_settings().CHECK_EVERY / 2):
+        if verified is None or abs(moment(began) - moment(verified)) > timedelta(
+            seconds=get_settings().CHECK_EVERY / 2
+        ):
             _store(page, compared)
         return
     now = timezone.now()
     differs = bool(record.digest) and record.origin == origin and record.digest != digest
     # A date means its midnight in UTC, which may be in the future although the day has begun in the local zone.
     shown = None if newest is None else min(newest, moment(now))
-    seen = newest_of(shown, now if differs else None)
-    changes: dict[str, Any] = {"digest": digest, "origin": origin, "urls": urls, "bytes": size, **compared}
+    newest = newest_of(shown, now if differs else None)
+    changes = {"digest": digest, "origin": origin, "urls": urls, "bytes": size, **compared, **found}
     with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
-        stored = SitemapPage.objects.filter(pk=record.pk, validator=record.validator)
-        stored.update(**changes, **({} if seen is None else {"changed_at": _at_least(seen)}))
-    for name, value in changes.items():
-        setattr(record, name, value)
-    record.changed_at = newest_of(record.changed_at, seen)
+        # Another process may have measured the page meanwhile, and found other rows.
+        stored = SitemapPage.objects.filter(pk=record.pk, validator__in={known, found.get("validator", known)})
+        stored.update(**changes, **({} if newest is None else {"changed_at": _at_least(newest)}))
+    _note(record, changes)
+    record.changed_at = newest_of(record.changed_at, newest)
+
+
+def _measured(section: Section, record: SitemapPage, seen: Sums | None) -> dict[str, Any]:
+    """Return what to store of the rows of a page that were `seen`, if it was measured with other rows."""
+    validator = seen_validator(section, record.validator, seen)
+    if seen is None or validator == record.validator:
+        return {}
+    return {"validator": validator, "rows": seen.rows, "settles_at": newest_of(settles_at(section, seen.last))}
 
 
 def record_publishing(page: Page, digest: str, built_at: datetime, report: Report) -> None:
@@ -95,8 +112,12 @@ def has_moved(section: Section, page: Page, fingerprint: Fingerprint) -> bool:
 def _store(page: Page, changes: Mapping[str, Any]) -> None:
     with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
         SitemapPage.objects.filter(pk=page.record.pk).update(**changes)
+    _note(page.record, changes)
+
+
+def _note(record: SitemapPage, changes: Mapping[str, Any]) -> None:
     for name, value in changes.items():
-        setattr(page.record, name, value)
+        setattr(record, name, value)
 
 
 def newest_of(*moments: datetime | None) -> datetime | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -265,10 +265,13 @@ class Section:
         """Return the cleaner that turns the values of the hooks into protocol text."""
         return make_cleaner(Scope(origin=self.origin, any_host=self.cross_submission), report, profile=self.profile)
 
-    def slice(self, report: Report | None = None) -> Any:
-        """Return the items, of which pages cut by position are slices; items that fail are added to `report`."""
+    def slice(self, report: Report | None = None, columns: Mapping[str, Any] | None = None) -> Any:
+        """Return the items, of which pages cut by position are slices; items that fail are added to `report`.
+
+        `columns` are expressions whose values the items get as attributes, if they are rows.
+        """
         report = report or Report(self.label)
-        return self.sitemap._items() if overrides(self.sitemap, "_items") else lazy_items(self.sitemap, report)
+        return self.sitemap._items() if overrides(self.sitemap, "_items") else lazy_items(self.sitemap, report, columns)
 
 
 def get_section(label: str, site: SiteOrigin) -> Section:

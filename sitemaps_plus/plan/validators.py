@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Aggregate, Count, DateField, DateTimeField, F, IntegerField, Max, Q, QuerySet, TextField
+from django.db.models import (
+    Aggregate,
+    BigIntegerField,
+    Count,
+    DateField,
+    DateTimeField,
+    ExpressionWrapper,
+    F,
+    Func,
+    IntegerField,
+    Max,
+    Q,
+    QuerySet,
+    TextField,
+)
 from django.utils import timezone
 
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.dates import as_datetime
 
+STAMP = "_sitemap_validator_stamp"
+"""The column of a row's stamp."""
+
+PRIME = 2**31 - 1
+"""The divisor of sums of remainders on SQLite: a prime, so that ids of several tenants have different remainders."""
+
 _PREFIX = "_sitemap_validator_"
 _MAX_LENGTH = 255
-_PRIME = 2**31 - 1
 # A date lasts until noon of the next day in UTC in the last time zone of the world.
 _DAYS_IN_FLUX = timedelta(days=2)
 _ALWAYS = datetime(2000, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +49,7 @@ class Measure:
     rows: int | None
     """None where only rendering can count them."""
     validator: str
-    """Equal as long as the rows are: count, exact sum and maximum of ``changed``, sum of integer keys."""
+    """Equal as long as the rows are: count, sum of integer keys, exact sum and maximum of ``changed``."""
     newest: datetime | None
     """The newest lastmod that is not in the future; None where the database cannot compute it."""
     settles_at: datetime | None = None
@@ -38,8 +59,14 @@ class Measure:
 class Fingerprint(NamedTuple):
     """What tells whether any row of a section changed, as `Measure` tells it of one page."""
 
-    text: str = ""
+    validator: str = ""
+    newest: datetime | None = None
     settles_at: datetime | None = None
+
+    @property
+    def text(self) -> str:
+        """The text to compare; empty where each page has a validator of its own, or only rendering tells."""
+        return f"{self.validator} {self.newest}" if self.validator else ""
 
 
 def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
@@ -57,17 +84,23 @@ def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
     rows = rows.annotate(**columns)
     is_same = section.newest == section.changed
     found = rows.aggregate(**aggregates, **({} if is_same else past))
-    newest = found.pop("newest", None)
+    newest, latest = found.pop("newest", None), found.get("latest")
     if past and is_same:
         # The maximum of all dates is the newest, unless it is in the future.
-        latest = found["latest"]
         newest = latest if latest is None or moment(latest) <= moment(last) else rows.aggregate(**past)["newest"]
     return Measure(
         rows=found["rows"],
-        validator=_short(" ".join(f"{name}={_text(found[name])}" for name in sorted(found))),
+        validator=validator_of(found),
         newest=None if newest is None else moment(newest),
-        settles_at=_settles_at(section, rows, found.get("latest")),
+        settles_at=_settles_at(section, rows, latest),
     )
+
+
+def settles_at(section: Section, last: int | None) -> datetime | None:
+    """Return what `Measure.settles_at` is for rows whose last stamp is `last`."""
+    rows = section.queryset()
+    is_date = last is not None and isinstance(_output_field(rows, section.changed), DateField)
+    return _settles_at(section, rows, (_EPOCH + timedelta(microseconds=last)).date() if is_date else None)  # type: ignore[arg-type]
 
 
 def _settles_at(section: Section, rows: QuerySet[Any], latest: Any) -> datetime | None:
@@ -90,17 +123,39 @@ def _aggregates(section: Section, rows: QuerySet[Any]) -> tuple[dict[str, Any], 
     """Return the aggregates of a validator, and the columns that they need."""
     aggregates: dict[str, Any] = {"rows": Count("*")}
     for index, name in enumerate(section.key.summable):
-        aggregates[f"keys{index}"] = _ExactSum(name)
+        aggregates[f"keys{index}"] = ExactSum(name)
     if section.changed is None:
         return aggregates, {}
-    column = f"{_PREFIX}changed"
-    aggregates["latest"] = Max(column)
+    columns = {f"{_PREFIX}changed": section.changed}
+    latest = Max(f"{_PREFIX}changed")
+    aggregates["latest"] = latest
+    stamp = stamp_of(section, rows)
+    if stamp is not None:
+        columns[STAMP] = stamp
+        aggregates["stamps"] = ExactSum(STAMP)
+        # Of the maximum: that of all stamps would cost as much as their sum.
+        aggregates["last"] = Stamp(latest) if isinstance(stamp, Stamp) else latest
+    return aggregates, columns
+
+
+def stamp_of(section: Section, rows: QuerySet[Any]) -> Any:
+    """Return the expression for an integer that moves with ``changed``; None if that is no date and no integer."""
+    if section.changed is None:
+        return None
     kind = _output_field(rows, section.changed)
     if isinstance(kind, DateField):
-        aggregates["moments"] = _ExactMoments(column)
-    elif isinstance(kind, IntegerField):
-        aggregates["moments"] = _ExactSum(column)
-    return aggregates, {column: section.changed}
+        return Stamp(section.changed)
+    # Wrapped, because a field class of the project may convert its values.
+    return ExpressionWrapper(section.changed, BigIntegerField()) if isinstance(kind, IntegerField) else None
+
+
+def validator_of(found: Mapping[str, Any]) -> str:
+    """Return the validator of rows that have these values; without ``last``, the beginning of it."""
+    names = sorted(found.keys() - {"last", "latest"} if "stamps" in found else found.keys())
+    names += ["last"] if "last" in found else []
+    validator = " ".join(f"{name}={_text(found[name])}" for name in names)
+    # The maximum of `changed` may be a text of any length.
+    return hashlib.sha256(validator.encode()).hexdigest() if len(validator) > _MAX_LENGTH else validator
 
 
 def fingerprint_of(section: Section) -> Fingerprint:
@@ -111,7 +166,7 @@ def fingerprint_of(section: Section) -> Fingerprint:
     if section.paged_by == "key" or section.makes_its_urls or section.model is None:
         return Fingerprint()
     found = measure(section, section.queryset(), timezone.now())
-    return Fingerprint(f"{found.validator} {found.newest}", found.settles_at)
+    return Fingerprint(found.validator, found.newest, found.settles_at)
 
 
 def moment(value: date | datetime) -> datetime:
@@ -123,51 +178,52 @@ def _text(value: Any) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def _short(validator: str) -> str:
-    # The maximum of `changed` may be a text of any length.
-    is_long = len(validator) > _MAX_LENGTH
-    return hashlib.sha256(validator.encode()).hexdigest() if is_long else validator
-
-
 def _output_field(rows: QuerySet[Any], expression: Any) -> Any:
     return expression.resolve_expression(rows.query.chain()).output_field
 
 
-class _ExactSum(Aggregate):
+class ExactSum(Aggregate):
     """The exact sum of an integer column as text; on SQLite the sum of remainders, which cannot overflow."""
 
     template = "SUM(%(expressions)s)"
     output_field = TextField()
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        # SQLite sums in 64 bits and raises on overflow; a sum of remainders stays far below. The divisor is a prime, so
-        # that values which only differ in their upper bits, such as ids of several tenants, have different remainders.
+        """Return the SQL of SQLite, which sums in 64 bits and raises on overflow."""
         sql, params = compiler.compile(self.source_expressions[0])
-        return f"CAST(SUM({sql} %% {_PRIME}) AS TEXT)", params
+        return f"CAST(SUM({sql} %% {PRIME}) AS TEXT)", params
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """Return the SQL of PostgreSQL."""
         return self.as_sql(compiler, connection, template="SUM(%(expressions)s)::text", **context)
 
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """Return the SQL of MariaDB and MySQL."""
         return self.as_sql(compiler, connection, template="CAST(SUM(%(expressions)s) AS CHAR)", **context)
 
 
-class _ExactMoments(Aggregate):
-    """The sum of a date or datetime column, exact to the microsecond, as text."""
+class Stamp(Func):
+    """The microseconds from 1970 to a date or datetime, as an integer."""
 
-    template = "COUNT(%(expressions)s)"
-    output_field = TextField()
+    output_field = BigIntegerField()
+    # Django asks no database for the aggregates of no rows.
+    empty_result_set_value = None
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        # SQLite stores dates as text. Seconds and fractions are added separately: a float sums the fractions exactly.
+        """Return the SQL of SQLite, which stores dates as text."""
         sql, params = compiler.compile(self.source_expressions[0])
         has_epoch = connection.Database.sqlite_version_info >= (3, 38)
         seconds = f"unixepoch({sql})" if has_epoch else f"CAST(strftime('%%s', {sql}) AS INTEGER)"
-        return f"(SUM({seconds}) || ',' || printf('%%.6f', TOTAL(substr({sql}, 20))))", (*params, *params)
+        fraction = f"CAST(round(substr({sql}, 20) * 1000000) AS INTEGER)"
+        return f"({seconds} * 1000000 + {fraction})", (*params, *params)
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        return self.as_sql(compiler, connection, template="SUM(EXTRACT(EPOCH FROM %(expressions)s))::text", **context)
+        """Return the SQL of PostgreSQL, where a date may be infinite."""
+        sql, params = compiler.compile(self.source_expressions[0])
+        microseconds = f"trunc(EXTRACT(EPOCH FROM {sql}) * 1000000)"
+        return f"CASE WHEN isfinite({sql}) THEN {microseconds} END", (*params, *params)
 
     def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        template = "CAST(SUM(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %(expressions)s)) AS CHAR)"
+        """Return the SQL of MariaDB and MySQL."""
+        template = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %(expressions)s)"
         return self.as_sql(compiler, connection, template=template, **context)

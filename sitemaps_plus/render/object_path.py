@@ -15,31 +15,44 @@ from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.plan.keys import as_shown
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.seen import SeenRows
 from sitemaps_plus.protocol.entries import Block, Cleaner, Group
 from sitemaps_plus.render.bulk.blocks import Blocks, compile_blocks
 from sitemaps_plus.render.renderer import CHUNK, Renderer, Row, url_info_group
 
 
-def read_groups(section: Section, page: Page, cleaner: Cleaner, *, keeps_given: bool = False) -> Iterator[Group]:
-    """Yield the entries of each item of `page`, in the order of its rows; see `Renderer` for `keeps_given`."""
+def read_groups(
+    section: Section, page: Page, cleaner: Cleaner, seen: SeenRows | None = None, *, keeps_given: bool = False
+) -> Iterator[Group]:
+    """Yield the entries of each item of `page`, in the order of its rows; the rows are added to `seen`.
+
+    See `Renderer` for `keeps_given`.
+    """
+    seen = seen or SeenRows(section)
     if section.makes_its_urls:
         return _own_urls(section, page, cleaner, keeps_given=keeps_given)
     renderer = Renderer(section, cleaner, partial(read_rows, section), keeps_given=keeps_given)
     if section.paged_by == "position":
-        return _by_position(section, page, renderer)
-    return (group for rows in _chunks(section, page) for group in renderer.groups(rows))
+        return _by_position(section, page, renderer, seen)
+    return (group for rows in _chunks(section, page, seen) for group in renderer.groups(rows))
 
 
-def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterable[Block | Group]:
-    """Return the text of the items of `page`, many at a time, or groups if the renderer must handle each by itself."""
+def read_blocks(
+    section: Section, page: Page, cleaner: Cleaner, seen: SeenRows | None = None
+) -> Iterable[Block | Group]:
+    """Return the text of the items of `page`, many at a time, or groups if the renderer must handle each by itself.
+
+    The rows are added to `seen`.
+    """
+    seen = seen or SeenRows(section)
     renderer = Renderer(section, cleaner, partial(read_rows, section))
     blocks = None if section.makes_its_urls else compile_blocks(cleaner, renderer)
     if blocks is None:
-        return read_groups(section, page, cleaner)
+        return read_groups(section, page, cleaner, seen)
     if section.paged_by == "key":
-        return map(blocks.of_rows, _chunks(section, page))
+        return map(blocks.of_rows, _chunks(section, page, seen))
     if section.sitemap.i18n:
-        return _blocks_of_pairs(section, page, renderer, blocks)
+        return _blocks_of_pairs(section, page, renderer, blocks, seen)
     return map(blocks.of_rows, _chunks_by_position(section, page, cleaner))
 
 
@@ -48,12 +61,14 @@ def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
     return _rows(section, list(wanted.annotate(**section.hooks.columns)))
 
 
-def _chunks(section: Section, page: Page) -> Iterator[list[Row]]:
+def _chunks(section: Section, page: Page, seen: SeenRows) -> Iterator[list[Row]]:
     size, after, items = section.rows_for(CHUNK), None, None
+    columns = {**section.hooks.columns, **seen.columns}
     while items is None or len(items) == size:
-        wanted = page.rows(section, after).annotate(**section.hooks.columns).order_by(*section.key.names)
+        wanted = page.rows(section, after).annotate(**columns).order_by(*section.key.names)
         items = list(wanted[:size])
         if items:
+            seen.add_items(items)
             yield _rows(section, items)
             after = _key_of(section, items[-1])
 
@@ -73,11 +88,11 @@ def _key_of(section: Section, item: Any) -> tuple[Any, ...]:
     return tuple(getattr(item, name) for name in section.key.names)
 
 
-def _by_position(section: Section, page: Page, renderer: Renderer) -> Iterator[Group]:
+def _by_position(section: Section, page: Page, renderer: Renderer, seen: SeenRows) -> Iterator[Group]:
     cleaner = renderer.cleaner
     if not section.sitemap.i18n:
         return (group for rows in _chunks_by_position(section, page, cleaner) for group in renderer.groups(rows))
-    return (group for found in _slices(section, page, cleaner) for group in _groups_of_pairs(renderer, found))
+    return (group for found in _slices(section, page, cleaner, seen) for group in _groups_of_pairs(renderer, found))
 
 
 def _groups_of_pairs(renderer: Renderer, pairs: Sequence[tuple[Any, str]]) -> Iterator[Group]:
@@ -85,33 +100,38 @@ def _groups_of_pairs(renderer: Renderer, pairs: Sequence[tuple[Any, str]]) -> It
     return renderer.pair_groups(rows, [code for _, code in pairs]) if pairs else iter(())
 
 
-def _blocks_of_pairs(section: Section, page: Page, renderer: Renderer, blocks: Blocks) -> Iterator[Block | Group]:
+def _blocks_of_pairs(
+    section: Section, page: Page, renderer: Renderer, blocks: Blocks, seen: SeenRows
+) -> Iterator[Block | Group]:
     """Yield blocks of the items that are on the page in all languages, and pairs of those that are partly on others."""
     count, size = len(section.languages), section.rows_for(CHUNK)
     start = (page.number - 1) * section.urls_limit
     stop = start + section.urls_limit
     first, last = -(-start // count), max(stop // count, -(-start // count))
-    pairs = section.slice(renderer.cleaner.report)
+    pairs = section.slice(renderer.cleaner.report, seen.columns)
     yield from _groups_of_pairs(renderer, pairs[start : min(first * count, stop)])
     for at in range(first, last, size):
         wanted = min(size, last - at)
         items = pairs.items(at, at + wanted)
         if items:
+            seen.add_items(items)
             yield blocks.of_rows([_row(section, item) for item in items])
         if len(items) < wanted:
             return
-    yield from _groups_of_pairs(renderer, pairs[last * count : stop])
+    rest = pairs[last * count : stop]
+    seen.add_items([item for item, _ in rest[:1]])
+    yield from _groups_of_pairs(renderer, rest)
 
 
 def _chunks_by_position(section: Section, page: Page, cleaner: Cleaner) -> Iterator[list[Row]]:
     return ([_row(section, item) for item in found] for found in _slices(section, page, cleaner))
 
 
-def _slices(section: Section, page: Page, cleaner: Cleaner) -> Iterator[list[Any]]:
+def _slices(section: Section, page: Page, cleaner: Cleaner, seen: SeenRows | None = None) -> Iterator[list[Any]]:
     limit = section.urls_limit
     first = (page.number - 1) * limit
     positions = range(first, first + limit)[slice(*page.part)]
-    items = section.slice(cleaner.report)
+    items = section.slice(cleaner.report, seen.columns if seen else None)
     # A row has so many pairs, and a slice begins with the first of them.
     count = max(1, len(section.languages)) if isinstance(items, Pairs) else 1
     # One slice for the whole page: each slice counts the items from the first one on.
@@ -122,6 +142,9 @@ def _slices(section: Section, page: Page, cleaner: Cleaner) -> Iterator[list[Any
         stop = min(start + size - (0 if is_whole else start % count), positions.stop)
         found = list(items[start:stop])
         if found:
+            if seen and seen.is_exact:
+                # An item counts for the page with its first language.
+                seen.add_items([item for item, _ in found[-start % count :: count]])
             yield found
         if len(found) < stop - start:
             return

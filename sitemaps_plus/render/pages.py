@@ -16,6 +16,7 @@ from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.records import record_rendering
 from sitemaps_plus.plan.sections import Section, neutral
+from sitemaps_plus.plan.seen import SeenRows
 from sitemaps_plus.protocol.entries import Cleaner
 from sitemaps_plus.protocol.limits import Limits
 from sitemaps_plus.protocol.reports import Problem, Report
@@ -89,8 +90,8 @@ def _render(section: Section, page: Page, as_text: bool, strict: bool, record: R
     began, started = timezone.now(), time.perf_counter()
     report, tally = Report(section.label, strict=strict, on_left_out=_listener(section)), Tally()
     cleaner = section.cleaner(report)
-    sampler = Sampler()
-    packed = pack(sampler.watch(_written(section, page, as_text, cleaner, tally)), get_settings().GZIP_LEVEL)
+    sampler, seen = Sampler(), SeenRows(section)
+    packed = pack(sampler.watch(_written(section, page, as_text, cleaner, tally, seen)), get_settings().GZIP_LEVEL)
     seconds = time.perf_counter() - started
     if section.site.is_configured and not as_text:
         record(
@@ -102,6 +103,7 @@ def _render(section: Section, page: Page, as_text: bool, strict: bool, record: R
             newest=cleaner.newest.value,
             began=began,
             seconds=seconds,
+            seen=seen.sums,
         )
     page_rendered.send_robust(
         type(section.sitemap),
@@ -131,20 +133,22 @@ def _listener(section: Section) -> Callable[[Problem], None] | None:
     return tell
 
 
-def _written(section: Section, page: Page, as_text: bool, cleaner: Cleaner, tally: Tally) -> Iterator[bytes]:
+def _written(
+    section: Section, page: Page, as_text: bool, cleaner: Cleaner, tally: Tally, seen: SeenRows
+) -> Iterator[bytes]:
     """Yield the bytes of a page, from the writer or from a template of the project."""
     limits = Limits(urls=section.profile.max_urls, bytes=section.profile.max_bytes, bytes_to_fill=section.bytes_to_fill)
     template = None if as_text else find_override(PAGE, section.label)
     if template is not None:
-        groups = object_path.read_groups(section, page, cleaner, keeps_given=True)
+        groups = object_path.read_groups(section, page, cleaner, seen, keeps_given=True)
         write = partial(write_with_template, template=template, prefixes=section.prefixes, cleaner=cleaner)
         return write(groups, limits=limits, report=cleaner.report, tally=tally)
     is_row_path = section.reads_values
     if as_text:
         # With the same limits as the XML: both formats of a page list the same rows.
         read = row_path.read_groups if is_row_path else object_path.read_groups
-        return write_text(read(section, page, cleaner), limits=limits, report=cleaner.report, tally=tally)
-    text = (row_path if is_row_path else object_path).read_blocks(section, page, cleaner)
+        return write_text(read(section, page, cleaner, seen), limits=limits, report=cleaner.report, tally=tally)
+    text = (row_path if is_row_path else object_path).read_blocks(section, page, cleaner, seen)
     return write_urlset(text, prefixes=section.prefixes, limits=limits, report=cleaner.report, tally=tally)
 
 

@@ -11,26 +11,32 @@ from django.db.models import QuerySet
 from sitemaps_plus.plan.keys import KeyValue, as_shown
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section, has_multivalued_join
+from sitemaps_plus.plan.seen import SeenRows
 from sitemaps_plus.protocol.entries import Block, Cleaner, Group
 from sitemaps_plus.render.bulk.blocks import Blocks, compile_blocks
 from sitemaps_plus.render.bulk.sql import JoinedRows
 from sitemaps_plus.render.renderer import CHUNK, Renderer, Row
 
 
-def read_groups(section: Section, page: Page, cleaner: Cleaner) -> Iterator[Group]:
-    """Yield the entries of each row of `page`, in key order."""
+def read_groups(section: Section, page: Page, cleaner: Cleaner, seen: SeenRows | None = None) -> Iterator[Group]:
+    """Yield the entries of each row of `page`, in key order; the rows are added to `seen`."""
     renderer = Renderer(section, cleaner, partial(read_rows, section))
-    for records in _chunks(section, page, section.hooks.columns):
+    for records in _chunks(section, page, section.hooks.columns, seen or SeenRows(section)):
         yield from renderer.groups(_rows(section, records))
 
 
-def read_blocks(section: Section, page: Page, cleaner: Cleaner) -> Iterable[Block | Group]:
-    """Return the text of the rows of `page`, many at a time, or groups if the renderer must handle each by itself."""
+def read_blocks(
+    section: Section, page: Page, cleaner: Cleaner, seen: SeenRows | None = None
+) -> Iterable[Block | Group]:
+    """Return the text of the rows of `page`, many at a time, or groups if the renderer must handle each by itself.
+
+    The rows are added to `seen`.
+    """
     renderer = Renderer(section, cleaner, partial(read_rows, section))
     blocks = compile_blocks(cleaner, renderer)
     if blocks is None or has_multivalued_join(page.rows(section).annotate(**section.hooks.columns)):
-        return read_groups(section, page, cleaner)
-    return _made(section, page, blocks)
+        return read_groups(section, page, cleaner, seen)
+    return _made(section, page, blocks, seen or SeenRows(section))
 
 
 def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
@@ -38,10 +44,10 @@ def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
     return _rows(section, list(_records(section, wanted, section.hooks.columns)))
 
 
-def _made(section: Section, page: Page, blocks: Blocks) -> Iterator[Block]:
+def _made(section: Section, page: Page, blocks: Blocks, seen: SeenRows) -> Iterator[Block]:
     """Yield the blocks of the rows of `page`, from joined texts as long as the database can join them."""
     size = section.rows_for(CHUNK)
-    joined = JoinedRows.of(section, page, blocks.select, size) if blocks.takes_texts else None
+    joined = JoinedRows.of(section, page, blocks.select, size, seen.columns) if blocks.takes_texts else None
     after: KeyValue | None = None
     while joined:
         chunk = joined.read(after)
@@ -49,36 +55,48 @@ def _made(section: Section, page: Page, blocks: Blocks) -> Iterator[Block]:
             break
         if not chunk.size:
             return
-        block = blocks.of_texts(chunk.columns, partial(_read_again, section, page, blocks, after, chunk.last))
+        part = seen.add(chunk.sums)
+        again = partial(_read_again, section, page, blocks, after, chunk.last, seen, part)
+        block = blocks.of_texts(chunk.columns, again)
         if block is None:
             # A row is not plain, and others are likely to follow: read single rows from here on.
+            seen.take_back(part)
             break
         yield block
         if chunk.size < size:
             return
         after = chunk.last
-    yield from map(blocks.of_records, _chunks(section, page, blocks.select, after))
+    yield from map(blocks.of_records, _chunks(section, page, blocks.select, seen, after))
 
 
 def _read_again(
-    section: Section, page: Page, blocks: Blocks, after: KeyValue | None, last: KeyValue
+    section: Section,
+    page: Page,
+    blocks: Blocks,
+    after: KeyValue | None,
+    last: KeyValue,
+    seen: SeenRows,
+    part: int,
 ) -> Iterator[tuple[object, list[tuple[str, str]]]]:
-    """Yield the rows of one block with their keys, read again."""
+    """Yield the rows of one block with their keys, read again; they take the place of that `part` of `seen`."""
     rows = page.rows(section, after).filter(section.key.up_to(last)).order_by(*section.key.names)
-    records = list(_records(section, rows, blocks.select))
+    records = list(_records(section, rows, {**blocks.select, **seen.columns}))
+    seen.take_back(part)
+    seen.add_records(records)
     return blocks.of_records(records).rows() if records else iter(())
 
 
 def _chunks(
-    section: Section, page: Page, columns: Mapping[str, Any], after: KeyValue | None = None
+    section: Section, page: Page, columns: Mapping[str, Any], seen: SeenRows, after: KeyValue | None = None
 ) -> Iterator[list[Sequence[Any]]]:
-    """Yield the key and the columns of the rows `after` a key, or of all rows, a chunk at a time."""
+    """Yield the key, the columns and the stamp of the rows `after` a key, or of all rows, a chunk at a time."""
     names, size = section.key.names, section.rows_for(CHUNK)
     found = None
     while found is None or len(found) == size:
         rows = page.rows(section, after).order_by(*names)
-        found = list(_records(section, rows, columns)[:size])
+        found = list(_records(section, rows, {**columns, **seen.columns})[:size])
         if found:
+            seen.add_records(found)
             yield found
             after = tuple(found[-1][: len(names)])
 

@@ -17,18 +17,21 @@ from django.db.models.expressions import Col, RawSQL
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.seen import Sums
+from sitemaps_plus.plan.validators import PRIME
 
 _LAST = object()
 """In place of the last key among the parameters of a statement."""
 
-# How a database joins the values of a column, and how it finds the last key. A blob in SQLite is not text: it adds a
-# line, as a text of several lines does, so that the count does not fit.
+# How a database joins the values of a column, how it finds the last key, and how it sums integers for a validator. A
+# blob in SQLite is not text: it adds a line, as a text of several lines does, so that the count does not fit.
 _SQL = {
     "sqlite": (
         "group_concat(CASE typeof({0}) WHEN 'blob' THEN char(10) ELSE coalesce({0}, '') END, char(10))",
         "max(k)",
+        f"sum({{}} %% {PRIME})",
     ),
-    "postgresql": ("string_agg(coalesce({}::text, ''), E'\\n')", "(array_agg(k))[count(*)]"),
+    "postgresql": ("string_agg(coalesce({}::text, ''), E'\\n')", "(array_agg(k))[count(*)]", "sum({})::text"),
 }
 
 _VENDORS = ("sqlite", "postgresql", "mysql")
@@ -41,27 +44,42 @@ class Joined(NamedTuple):
     last: KeyValue
     columns: Sequence[Sequence[str]]
     """The texts of each column; "" where a row has none."""
+    sums: Sums
+    """What the rows add up to, if there is a column for that."""
 
 
 class JoinedRows:
     """The rows of one page, read in chunks of `size`: a page takes 1.6 times less CPU than with a tuple a row."""
 
-    def __init__(self, section: Section, page: Page, columns: Mapping[str, Any], size: int) -> None:
+    def __init__(
+        self, section: Section, page: Page, columns: Mapping[str, Any], size: int, stamp: Mapping[str, Any]
+    ) -> None:
         self._key = section.key.fields[0]
         rows = [page.rows(section), page.rows(section, after=(RawSQL("%s", [_LAST]),))]
         self._connection: Any = connections[rows[0].db]
         self._is_text = True
         self._key_column: Any = None
         self._converters: Sequence[Any] = ()
-        self._first, self._next = (self._compiled(section, wanted, columns, size) for wanted in rows)
+        self._sums_keys = bool(stamp) and bool(section.key.summable)
+        self._first, self._next = (self._compiled(section, wanted, columns, size, stamp) for wanted in rows)
 
     @classmethod
-    def of(cls, section: Section, page: Page, columns: Mapping[str, Any], size: int) -> JoinedRows | None:
-        """Return the rows of `page`, or None if a column is neither text nor a whole number in the database."""
+    def of(
+        cls,
+        section: Section,
+        page: Page,
+        columns: Mapping[str, Any],
+        size: int,
+        stamp: Mapping[str, Any] | None = None,
+    ) -> JoinedRows | None:
+        """Return the rows of `page`, or None if a column is neither text nor a whole number in the database.
+
+        With a column `stamp` the rows are added up, too.
+        """
         if len(section.key.names) > 1 or connections[section.queryset().db].vendor not in _SQL or not columns:
             return None
         try:
-            rows = cls(section, page, columns, size)
+            rows = cls(section, page, columns, size, stamp or {})
         except EmptyResultSet:
             # Django knows that there are no rows, as with `pk__in=[]`, and compiles no statement.
             return None
@@ -75,37 +93,46 @@ class JoinedRows:
             params = [given if param is _LAST else param for param in params]
         with self._connection.cursor() as cursor:
             cursor.execute(sql, params)
-            count, last, *texts = cursor.fetchone()
+            count, last, keys, stamps, latest, *texts = cursor.fetchone()
         columns = [text.split("\n") if count else [] for text in texts]
         if any(len(column) != count for column in columns):
             return None
         for convert in self._converters:
             last = convert(last, self._key_column, self._connection)
-        return Joined(count, (last,), columns)
+        sums = Sums(
+            rows=count,
+            keys=(int(keys),) if count and self._sums_keys else (),
+            stamps=None if stamps is None else int(stamps),
+            last=None if latest is None else int(latest),
+        )
+        return Joined(count, (last,), columns, sums)
 
     def _compiled(
-        self, section: Section, wanted: QuerySet[Any], columns: Mapping[str, Any], size: int
+        self, section: Section, wanted: QuerySet[Any], columns: Mapping[str, Any], size: int, stamp: Mapping[str, Any]
     ) -> tuple[str, Sequence[Any]]:
         """Return the statement and its parameters."""
         plain = wanted.order_by(*section.key.names).select_related(None).prefetch_related(None)
-        chosen = plain.annotate(**columns).values_list(*section.key.names, *columns)[:size]
+        chosen = plain.annotate(**columns, **stamp).values_list(*section.key.names, *columns, *stamp)[:size]
         compiler: Any = chosen.query.get_compiler(connection=self._connection)
         inner, params = compiler.as_sql()
         # A QuerySet class of the project may select other columns, and in another order.
         aliases, (key,) = [alias for _, _, alias in compiler.select], section.key.names
-        if sorted(map(str, aliases)) != sorted([key, *columns]):
+        if sorted(map(str, aliases)) != sorted([key, *columns, *stamp]):
             self._is_text = False
             return "", ()
-        expressions = [expression for expression, _, _ in compiler.select]
-        converters = compiler.get_converters(expressions)
-        at_key = aliases.index(key)
-        self._key_column = expressions.pop(at_key)
-        self._converters, _ = converters.pop(at_key, ((), None))
+        selected = {alias: expression for expression, _, alias in compiler.select}
+        self._key_column = selected[key]
+        ((self._converters, _),) = compiler.get_converters([self._key_column]).values() or [((), None)]
+        given = [selected[alias] for alias in columns]
         texts = (CharField, TextField, IntegerField)
-        self._is_text &= not converters and all(isinstance(one.output_field, texts) for one in expressions)
-        joined, last = _SQL[self._connection.vendor]
+        has_texts = all(isinstance(one.output_field, texts) for one in given)
+        self._is_text &= has_texts and not compiler.get_converters(given)
+        joined, last, summed = _SQL[self._connection.vendor]
         names = {alias: "k" if alias == key else f"c{at}" for at, alias in enumerate(aliases)}
-        shown = ", ".join(["count(*)", last, *(joined.format(names[alias]) for alias in columns)])
+        sums = [summed.format("k") if self._sums_keys else "NULL", "NULL", "NULL"]
+        for alias in stamp:
+            sums[1:] = [summed.format(names[alias]), f"max({names[alias]})"]
+        shown = ", ".join(["count(*)", last, *sums, *(joined.format(names[alias]) for alias in columns)])
         return f"WITH chunk({', '.join(names.values())}) AS ({inner}) SELECT {shown} FROM chunk", params  # noqa: S608
 
 

@@ -1,0 +1,199 @@
+"""Rows that go while a page is rendered and come back: the page has the validator of the rows that it shows."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from typing import Any
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.db.models import CharField, F, Value
+from django.db.models.functions import Concat, Length
+from django.utils import timezone
+from django.utils.translation import get_language
+
+from built import BuiltSet
+from samples import make_products, section_of
+from sitemaps_plus import Image, ModelSitemap, register
+from sitemaps_plus.build import build
+from sitemaps_plus.build.due import examine
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import neutral
+from sitemaps_plus.plan.seen import SeenRows
+from sitemaps_plus.plan.validators import measure
+from sitemaps_plus.protocol.entries import Block
+from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.render import object_path, row_path
+from sitemaps_plus.render.renderer import CHUNK
+from testapp.models import Product
+
+pytestmark = pytest.mark.django_db
+
+
+class ByRow(ModelSitemap):
+    """Texts that the database joins."""
+
+    queryset = Product.objects.all()
+    location = Concat(Value("/"), F("slug"), output_field=CharField())
+    lastmod = F("updated_at")
+    limit = 20
+    fill = 1.0
+
+
+class ByRowWithImages(ByRow):
+    """Rows that are read one by one."""
+
+    images = (Image(loc=Concat(Value("/"), F("name"), Value(".png"), output_field=CharField())),)
+
+
+class ByRowTold(ByRow):
+    """What tells of changes is no date that is shown."""
+
+    lastmod = F("published_on")
+    changed = Length("name")
+
+
+class ByDay(ByRow):
+    """A date that has settled."""
+
+    lastmod = F("published_on")
+
+
+class ByWord(ByRow):
+    """A key that is no number."""
+
+    key = "slug"
+
+
+class ByObject(ByRow):
+    """Objects."""
+
+    def location(self, item: Product) -> str:
+        return f"/{item.slug}"
+
+
+class OfContrib(contrib.Sitemap):
+    """A class that was written for Django."""
+
+    limit = 20
+
+    def items(self) -> Any:
+        return Product.objects.order_by("pk")
+
+    def location(self, item: Product) -> str:
+        return f"/{item.slug}"
+
+    def lastmod(self, item: Product) -> Any:
+        return item.updated_at
+
+
+class ByPosition(OfContrib):
+    """The same in two languages: pages by position, and items on the boundary of two pages."""
+
+    i18n = True
+    languages = ("en", "de")
+    limit = 15
+
+    def location(self, item: Product) -> str:
+        return f"/{get_language()}/{item.slug}"
+
+
+class ByPositionWithGroups(ByPosition):
+    """Items that are made one by one."""
+
+    alternates = True
+
+
+KINDS = [
+    ByRow,
+    ByRowWithImages,
+    ByRowTold,
+    ByDay,
+    ByWord,
+    ByObject,
+    OfContrib,
+    ByPosition,
+    ByPositionWithGroups,
+]
+
+
+@pytest.fixture
+def products(site: BuiltSet) -> list[Product]:
+    # The newest page would have the only date that is looked at.
+    products = make_products(60)
+    for product in products:
+        product.published_on = date(2026, 1, 1)
+    Product.objects.bulk_update(products, ["published_on"])
+    return list(Product.objects.order_by("pk"))
+
+
+@contextmanager
+def around_each_rendering(monkeypatch: Any, before: Callable[[], None], after: Callable[[], None]) -> Iterator[None]:
+    from sitemaps_plus.build.executors import base
+
+    render = base.render_as_planned
+
+    def rendered(*args: Any, **kwargs: Any) -> Any:
+        before()
+        try:
+            return render(*args, **kwargs)
+        finally:
+            after()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(base, "render_as_planned", rendered)
+        yield
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_were_away_while_their_page_was_rendered_come_back_with_the_next_build(
+    site: BuiltSet, products: list[Product], monkeypatch: pytest.MonkeyPatch, kind: Any
+) -> None:
+    register("products", kind)
+    away = products[49:52]
+
+    def back() -> None:
+        Product.objects.bulk_create(away, ignore_conflicts=True)
+
+    count = len(getattr(kind, "languages", None) or ["en"])
+    gone = Product.objects.filter(pk__in=[one.pk for one in away]).delete
+    with around_each_rendering(monkeypatch, gone, back):
+        assert build().is_complete
+    assert len(site.rows()) == 57 * count
+
+    assert [due.is_stale for due in examine() if due.number]
+    assert build().is_complete
+
+    assert len(set(site.rows())) == len(site.rows()) == 60 * count
+    assert not [due for due in examine() if due.is_stale]
+
+
+def rows_seen(section: Any, read: Any) -> str:
+    seen = SeenRows(section)
+    with neutral():
+        for page in refresh(section, force=True).pages:
+            for block in read(section, page, section.cleaner(Report("products")), seen):
+                if isinstance(block, Block):
+                    list(block.rows())
+    assert seen.sums is not None
+    return seen.sums.validator(section)
+
+
+@pytest.mark.parametrize("chunk", [7, CHUNK])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_add_up_to_what_the_database_measures(
+    products: list[Product], monkeypatch: pytest.MonkeyPatch, kind: Any, chunk: int
+) -> None:
+    monkeypatch.setattr("sitemaps_plus.render.row_path.CHUNK", chunk)
+    monkeypatch.setattr("sitemaps_plus.render.object_path.CHUNK", chunk)
+    Product.objects.filter(pk__gt=products[40].pk).update(updated_at=None, published_on=None)
+    section = section_of(kind)
+    path = row_path if section.reads_values else object_path
+    measured = measure(section, section.queryset(), timezone.now()).validator
+
+    assert rows_seen(section, path.read_blocks) == measured
+    assert rows_seen(section, path.read_groups) == measured
+
+    Product.objects.all().delete()
+    nothing = measure(section, section.queryset(), timezone.now()).validator
+    assert rows_seen(section, path.read_blocks) == rows_seen(section, path.read_groups) == nothing

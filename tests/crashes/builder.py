@@ -17,6 +17,9 @@ import django
 from django.conf import settings
 from django.core.management import ManagementUtility
 from django.db import connection, connections
+from django.db.models import F
+
+from sitemaps_plus.declare.registry import registry
 
 
 def main() -> None:
@@ -63,21 +66,34 @@ def build(
     notes: Path,
     *,
     files: str | None = None,
+    staging: str | None = None,
+    database: dict[str, Any] | None = None,
     settings_: dict[str, Any] | None = None,
+    verifies: bool = True,
+    syncs: bool = True,
+    code: str = "",
     at: int | str | None = None,
     send: int = signal.SIGKILL,
     room: int | None = None,
 ) -> int:
-    """Run the command; let the disk be full at `room` bytes.
+    """Run the command, with other files, another staging area, other settings and values of the database as given.
 
-    The build sends itself a signal at the step of the number `at`, or at the first one of that kind.
+    Without `verifies` no page is rendered only to compare it, and without `syncs` nothing is flushed to the disk. With
+    `code` the project is another one. The disk is full at `room` bytes. The build sends itself a signal at the step of
+    the number `at`, or at the first one of that kind.
     """
     if files is not None:
         settings.STORAGES["sitemaps"]["OPTIONS"]["location"] = files
-    settings.SITEMAPS_PLUS.update(settings_ or {})
+    settings.SITEMAPS_PLUS.update({**({"STAGING": staging} if staging else {}), **(settings_ or {})})
+    connection.settings_dict.update(database or {})
+    change_code(code)
+    if not verifies:
+        import_module("sitemaps_plus.plan.verification").Allowance.choose = lambda *_args: set()
+    if not syncs:
+        os.fsync = lambda _handle: None
     places = [settings.STORAGES["sitemaps"]["OPTIONS"]["location"], settings.SITEMAPS_PLUS["STAGING"]]
     if at is not None:
-        watch(Steps(at, send, notes), places)
+        watch(Steps(at, send, notes), places, syncs=syncs)
     if room is not None:
         limit_disk(Path(places[0]), room)
     began = time.monotonic()
@@ -92,6 +108,16 @@ def build(
         notes.with_suffix(".seconds").write_text(str(time.monotonic() - began))
         connections.close_all()
     return 0
+
+
+def change_code(to: str) -> None:
+    """Let the code of the project be another than before."""
+    if to == "unregistered":
+        registry.unregister("media")
+    elif to == "recipe":
+        # Of the sections that derive from it, too.
+        rows = registry["rows"]
+        rows.lastmod, rows.changed = None, F("updated_at")
 
 
 class Steps:
@@ -137,8 +163,11 @@ def kind_of(step: str) -> str:
     return f"{what} {next((kind for kind, pattern in NAMES.items() if re.match(pattern, name)), 'other')}"
 
 
-def watch(step: Callable[[str], None], places: list[str]) -> None:
-    """Call `step` before each change of a file in one of those places, and before each write to the database."""
+def watch(step: Callable[[str], None], places: list[str], *, syncs: bool) -> None:
+    """Call `step` before each change of a file in one of those places, and before each write to the database.
+
+    Also before a file is flushed to the disk, if that is done.
+    """
 
     def is_ours(path: Any) -> bool:
         # What is removed relative to an open directory has no more than a name.
@@ -159,11 +188,12 @@ def watch(step: Callable[[str], None], places: list[str]) -> None:
         sync(handle)
 
     def statement(execute: Any, sql: str, *rest: Any) -> Any:
-        if not sql.startswith("SELECT"):
+        if not sql.startswith(("SELECT", "WITH", "BEGIN")):
             step(" ".join(sql.split()[:3]))
         return execute(sql, *rest)
 
-    os.fsync = synced
+    if syncs:
+        os.fsync = synced
     sys.addaudithook(hook)
     connection.execute_wrappers.append(statement)
 

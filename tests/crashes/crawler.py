@@ -21,9 +21,6 @@ LABELS = ("rows", "media", "of-site", "news")
 
 OWN = "sitemap"
 
-Listed = dict[tuple[str, str, str], dict[int, int]]
-"""The rows that an index leads to, by host, index and label: the newest version that is to be found of each."""
-
 _valid: dict[bytes, list[str]] = {}
 _validating = threading.Lock()
 
@@ -53,42 +50,100 @@ def read(file: Path) -> bytes | None:
 
 
 @dataclass
+class Look:
+    """What an index led to."""
+
+    rows: dict[str, dict[int, int]] = field(default_factory=dict)
+    """By label: the newest version that is to be found of each row."""
+    missing: set[str] = field(default_factory=set)
+    """Files that it leads to, and that are not there."""
+    twice: set[tuple[str, int]] = field(default_factory=set)
+    """Rows on two pages, or in two versions."""
+
+
+def look(folder: Path, host: str, index: str) -> Look:
+    """Read an index and all that it leads to; fail unless each file is whole and valid."""
+    data = read(folder / host / index)
+    assert data is not None, f"{host}/{index} is gone"
+    found = Look()
+    for address in addresses(index, data):
+        for name in page_files(address):
+            page = read(folder / host / name)
+            if page is None:
+                found.missing.add(name)
+                continue
+            found_here = addresses(name, page)
+            for one in found_here if name.endswith(".xml.gz") else ():
+                match = re.fullmatch(rf"https://{host}/([a-z-]+)/(\d+)-(\d+)/", one)
+                assert match, f"{host}/{name} has {one}"
+                label, row, version = match[1], int(match[2]), int(match[3])
+                rows = found.rows.setdefault(label, {})
+                if row in rows:
+                    found.twice.add((label, row))
+                rows[row] = max(version, rows.get(row, 0))
+    return found
+
+
+@dataclass
 class Published:
     """The published files, looked at from outside; what a look has seen must not be worse in the next one."""
 
     folder: Path
     table: Table
-    indexes: set[tuple[str, str]] = field(default_factory=set)
-    """Host and file: each must exist from then on."""
-    seen: Listed = field(default_factory=dict)
+    hosts: tuple[str, ...] = HOSTS
+    labels: tuple[str, ...] = LABELS
+    looks: dict[tuple[str, str], Look] = field(default_factory=dict)
+    """The last look, by host and index; each index must exist from then on."""
+    since: int = 0
+    """When the last build began that was completed: a mark of the table."""
+
+    @property
+    def indexes(self) -> list[tuple[str, str]]:
+        return list(self.looks)
 
     def check(self) -> None:
-        """Fail unless each index lists whole files alone, and leads to every row that it led to and that is there."""
-        listed: Listed = {}
-        for host, index in [*self.indexes, *self._indexes()]:
-            self.indexes.add((host, index))
-            for label, rows in self._rows(host, index).items():
-                listed[host, index, label] = rows
-        for key, before in self.seen.items():
-            rows = listed[key]
-            lost = {row: version for row, version in before.items() if row in self.table.now and row not in rows}
-            assert not lost, f"{key} has lost {lost}"
-            older = [row for row, version in rows.items() if row in self.table.now and version < before.get(row, 0)]
-            assert not older, f"{key} has gone back with {older}"
-        for key, rows in listed.items():
-            wrong = [row for row, version in rows.items() if version > self.table.ever.get(row, -1)]
-            assert not wrong, f"{key} has what never was: {wrong}"
-        self.seen = listed
+        """Fail unless each index leads to whole files alone, and to every row that it led to and that is there.
 
-    def is_current(self) -> bool:
-        """Return whether each index leads to the rows of now, and to nothing else."""
+        Rows that went and came again since the last completed build began may be away.
+        """
+        with self.table.lock:
+            looks = {key: look(self.folder, *key) for key in dict.fromkeys([*self.looks, *self._indexes()])}
+            for (host, index), found in looks.items():
+                before = self.looks.get((host, index), Look())
+                self.compare(f"{host}/{index}", before, found, self.table.steady(host, self.since))
+                assert not found.missing, f"{host}/{index} lists {found.missing}, which are missing"
+            self.looks = looks
+
+    def compare(self, name: str, before: Look, found: Look, steady: dict[str, set[int]]) -> None:
+        """Fail where a look has lost a row that was there all the time, an older version or one that never was."""
+        for label, there in steady.items():
+            seen, rows = before.rows.get(label, {}), found.rows.get(label, {})
+            lost = sorted(row for row in seen if row in there and row not in rows)
+            assert not lost, f"{name}: {label} has lost {lost}"
+            older = [row for row, version in rows.items() if version < seen.get(row, 0)]
+            assert not older, f"{name}: {label} has gone back with {older}"
+            wrong = [row for row, version in rows.items() if version > self.table.ever.get(row, -1)]
+            assert not wrong, f"{name}: {label} has what never was: {wrong}"
+
+    def differences(self) -> list[str]:
+        """Return what is missing or too much, as if each row of now had to be on just one page of each index."""
         self.check()
-        return len(self.indexes) == 2 * len(HOSTS) * (1 + len(LABELS)) and all(
-            self.seen[host, index, label] == rows
-            for host, index in self.indexes
-            for label, rows in self.table.on(host).items()
-            if index.partition(".")[0] in (OWN, f"{OWN}-{label}")
-        )
+        wanted = [
+            (host, f"{stem}{end}", labels)
+            for host in self.hosts
+            for stem, labels in ((OWN, self.labels), *((f"{OWN}-{label}", (label,)) for label in self.labels))
+            for end in (".xml", ".xml.gz")
+        ]
+        found = []
+        for host, index, labels in wanted:
+            seen = self.looks.get((host, index), Look())
+            found += [f"{host}/{index}: {one} is on two pages" for one in seen.twice]
+            for label in labels:
+                there = {(label, *item) for item in self.table.on(host)[label].items()}
+                shown = {(label, *item) for item in seen.rows.get(label, {}).items()}
+                found += [f"{host}/{index} lacks {one}" for one in sorted(there - shown)]
+                found += [f"{host}/{index} should not have {one}" for one in sorted(shown - there)]
+        return found
 
     def files(self, folder: Path | None = None) -> dict[str, bytes]:
         """Return everything that is there, but for what only builds read."""
@@ -101,25 +156,7 @@ class Published:
 
     def _indexes(self) -> list[tuple[str, str]]:
         names = [f"{name}{end}" for name in (OWN, *(f"{OWN}-{one}" for one in LABELS)) for end in (".xml", ".xml.gz")]
-        return [(host, name) for host in HOSTS for name in names if (self.folder / host / name).exists()]
-
-    def _rows(self, host: str, index: str) -> dict[str, dict[int, int]]:
-        folder = self.folder / host
-        data = read(folder / index)
-        assert data is not None, f"{host}/{index} is gone"
-        found: dict[str, dict[int, int]] = {}
-        for address in addresses(index, data):
-            for name in page_files(address):
-                page = read(folder / name)
-                assert page is not None, f"{host}/{index} lists {name}, which is missing"
-                found_here = addresses(name, page)
-                for one in found_here if name.endswith(".xml.gz") else ():
-                    match = re.fullmatch(rf"https://{host}/([a-z-]+)/(\d+)-(\d+)/", one)
-                    assert match, f"{host}/{name} has {one}"
-                    rows = found.setdefault(match[1], {})
-                    rows[int(match[2])] = max(int(match[3]), rows.get(int(match[2]), 0))
-        found.pop("news", None)
-        return found
+        return [(host, name) for host in self.hosts for name in names if (self.folder / host / name).exists()]
 
 
 @contextmanager

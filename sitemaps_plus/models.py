@@ -20,6 +20,12 @@ from django.utils.translation import gettext_lazy as _
 from sitemaps_plus.errors import MissingTables
 from sitemaps_plus.protocol.names import page_name
 
+LEASE = 300
+"""Seconds without renewal after which another build may take over."""
+
+RENEW_EVERY = 30
+"""Seconds after which a living build renews its lease, between two pages."""
+
 
 class SitemapPage(models.Model):
     """One page number of one section of one site; never deleted, because a number is issued only once.

@@ -92,4 +92,4 @@ def words(html):
 def running(**given):
     now = timezone.now()
     values = {"lease": "site 1", "holder": "process 7 on far", "started_at": now, "progress": "products: 2 / 8"}
-    return Build.objects.create(site=1, expires_at=now + timedelta(minutes=5), **{**values, **given})
+    return Build.objects.create(site=1, **{**values, "expires_at": now + timedelta(minutes=5), **given})

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.db import OperationalError, ProgrammingError
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.html import format_html_join
@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy
 from sitemaps_plus.admin import panels
 from sitemaps_plus.models import Build, explained
 from sitemaps_plus.watch.readable import readable
+from sitemaps_plus.watch.status import TIME_LEFT, silence_of
 
 
 def explaining(view: Callable[..., HttpResponse], admin_site: admin.AdminSite) -> Callable[..., HttpResponse]:
@@ -61,17 +62,32 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # at run time 
 class BuildAdmin(ReadOnlyAdmin):
     """The list of builds, read only."""
 
-    list_display = ("started_at", "result", "left_out", "urls", "rendered", "took", "started_by", "wanted", "site_name")
+    list_display = (
+        *("started_at", "outcome", "left_out", "urls", "rendered", "took"),
+        *("started_by", "wanted", "site_name"),
+    )
     list_filter = ("result", "site", "started_at")
     ordering = ("-pk",)
     fields = (
-        *("site_name", "wanted", "started_by", "holder", "started_at", "ended_at", "took", "result", "progress"),
+        *("site_name", "wanted", "started_by", "holder", "started_at", "ended_at", "took", "outcome", "progress"),
         *("pages", "rendered", "skipped", "written", "urls", "bytes", "left_out", "failures", "each_section"),
     )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Build | None = None) -> tuple[str, ...]:
         """Return every field."""
         return self.fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return the builds with the time that their leases hold."""
+        found: QuerySet[Any] = super().get_queryset(request).annotate(time_left=TIME_LEFT)
+        return found
+
+    @admin.display(description=gettext_lazy("result"), ordering="result")
+    def outcome(self, build: Build) -> str:
+        """Return the result of the build; of a running one, whether it gives a sign of life."""
+        if build.lease and (seconds := silence_of(build)):
+            return _("no sign of life for %(count)d seconds") % {"count": seconds}
+        return build.get_result_display()
 
     @admin.display(description=gettext_lazy("site"), ordering="site")
     def site_name(self, build: Build) -> str:

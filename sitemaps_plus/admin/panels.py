@@ -19,7 +19,7 @@ from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.plan.pages import url_count
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, Problem
-from sitemaps_plus.watch.alarms import LEVELS, Alarm, Overview, SiteOverview
+from sitemaps_plus.watch.alarms import LEVELS, Alarm, Overview, SiteOverview, silent_alarm
 from sitemaps_plus.watch.readable import readable
 from sitemaps_plus.watch.status import Fullest, SectionStatus
 from sitemaps_plus.watch.visits import CrawlerSummary, Visits
@@ -210,6 +210,12 @@ class SitePanel:
     def running(self) -> Build | None:
         """The build that is running."""
         return self.overview.status.running
+
+    @property
+    def silence(self) -> Alarm | None:
+        """What to say of the running build if it gives no sign of life."""
+        seconds = self.overview.status.silence
+        return silent_alarm(self.running, seconds) if self.running and seconds else None
 
     @property
     def progress(self) -> Progress | None:

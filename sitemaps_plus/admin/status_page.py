@@ -30,11 +30,11 @@ from sitemaps_plus.plan.sites import SiteOrigin, chosen_sites
 from sitemaps_plus.protocol.names import page_file
 from sitemaps_plus.protocol.reports import Problem
 from sitemaps_plus.stores.cache import is_for_one_process
-from sitemaps_plus.watch.alarms import Overview, SiteOverview, overview
+from sitemaps_plus.watch.alarms import Overview, SiteOverview, overview, silent_alarm
 from sitemaps_plus.watch.entries import read_entries
 from sitemaps_plus.watch.find import find_url
 from sitemaps_plus.watch.readable import readable
-from sitemaps_plus.watch.status import SectionStatus, read_running
+from sitemaps_plus.watch.status import SectionStatus, read_running, silence_of
 from sitemaps_plus.watch.visits import Visits, visits_of
 
 logger = logging.getLogger("sitemaps_plus")
@@ -175,6 +175,10 @@ class StatusAdmin(ReadOnlyAdmin):
     ) -> tuple[str, int]:
         """Return a message about the start of a build, and its level."""
         running = next((build for build in read_running() if build.site == site.id), None)
+        if running and (seconds := silence_of(running)):
+            alarm = silent_alarm(running, seconds)
+            text = _("No build of %(site)s can start yet.") % {"site": readable(site.domain)}
+            return f"{text} {alarm.text} {alarm.remedy}", messages.WARNING
         if running:
             text = _("Another build of %(site)s is running: %(holder)s. Start this one when it has ended.")
             return text % {"site": readable(site.domain), "holder": running.holder}, messages.WARNING
@@ -299,8 +303,9 @@ def _wanted(request: HttpRequest) -> tuple[SiteOrigin, str]:
 
 
 def _state(running: Iterable[Build]) -> str:
-    """Return a text that changes whenever a build begins or ends, however short it was."""
-    return f"{starting.newest_build()}:{','.join(str(build.pk) for build in running)}"
+    """Return a text that changes whenever a build begins, ends or falls silent, however short it was."""
+    builds = (f"{build.pk}{'?' if silence_of(build) else ''}" for build in running)
+    return f"{starting.newest_build()}:{','.join(builds)}"
 
 
 def _state_now() -> str:

@@ -17,13 +17,10 @@ from django.db.models import F, QuerySet
 from sitemaps_plus.build.results import BuildProgress
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import BuildLocked, LeaseLost, SitemapError, Stopped
-from sitemaps_plus.models import Build, DatabaseNow
+from sitemaps_plus.models import LEASE, RENEW_EVERY, Build, DatabaseNow
 from sitemaps_plus.plan.sites import SiteOrigin
 
 logger = logging.getLogger("sitemaps_plus")
-
-LEASE = 300
-"""Seconds without renewal after which another build may take over."""
 
 REPORT_EVERY = 2.0
 """Seconds between two reports of the progress."""
@@ -91,14 +88,14 @@ class Lease:
         return bool(self._id)
 
     def keep(self, *, now: bool = False) -> None:
-        """Renew the lease. Call it for every page; it costs four queries in ``LEASE`` seconds.
+        """Renew the lease. Call it for every page; it costs one query in ``RENEW_EVERY`` seconds.
 
         With `now` it always costs one query.
 
         Raises LeaseLost where another build has taken over, or may have because the database was away for so long.
         """
         moment = time.monotonic()
-        if not self._id or (not now and moment - self._tried < LEASE / 4):
+        if not self._id or (not now and moment - self._tried < RENEW_EVERY):
             return
         self._tried = moment
         try:

@@ -146,6 +146,8 @@ def due_json(found: Sequence[Due], *, is_check: bool) -> dict[str, Any]:
 def status_lines(found: Overview, style: Style) -> Iterator[str]:
     """Yield the state of each section, then all problems with their remedies."""
     for site in found.sites:
+        if site.status.running and not site.status.silence:
+            yield f"{site.status.site.domain}: a build is running: {site.status.running.holder}"
         for section in site.status.sections:
             yield _status_line(site.status.site.domain, section)
     for domain, alarm in _alarms(found):

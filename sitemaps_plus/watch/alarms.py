@@ -57,6 +57,7 @@ class SiteOverview:
             "healthy": _is_healthy(self.alarms),
             "urls": status.urls,
             "building": status.running is not None,
+            "silent_for": status.silence or None,
             "last_build": _build_as_json(status.last_ended),
             "alarms": [alarm._asdict() for alarm in self.alarms],
             "sections": [
@@ -131,6 +132,15 @@ def unseen_alarm(label: str, told_by: str, unseen: Mapping[int, int]) -> Alarm:
     return Alarm("notice", label, text, remedy)
 
 
+def silent_alarm(build: Build, seconds: int) -> Alarm:
+    """Return what to say of a build that has given no sign of life for so many seconds."""
+    text = _("No sign of life for %(count)d seconds of the build that began on %(when)s: %(holder)s.")
+    text %= {"count": seconds, "holder": build.holder, "when": _localized(build.started_at)}
+    remedy = _("There is nothing to do: if it died, the next build takes over, from %(when)s on.")
+    # Shown without seconds, so rounded up.
+    return Alarm("notice", "", text, remedy % {"when": _localized(build.expires_at + timedelta(minutes=1))})
+
+
 def _overview(names: Sequence[str]) -> Overview:
     errors: list[NoOrigin] = []
     try:
@@ -186,6 +196,8 @@ def _build_alarms(status: SiteStatus) -> Iterator[Alarm]:
             % {"holder": status.died.holder, "when": _localized(status.died.started_at)},
             _("Build again; the next build completes it. If this happens often, check the memory of the machine."),
         )
+    if status.running and status.silence:
+        yield silent_alarm(status.running, status.silence)
     last = status.last_ended
     for error in last.errors if last else ():
         text = _("The last build failed: %(error)s") % {"error": error}

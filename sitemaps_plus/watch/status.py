@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from django.db.models import BooleanField, Case, Value, When
+from django.db.models import DurationField, ExpressionWrapper, F
 from django.utils import timezone
 
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError
-from sitemaps_plus.models import Build, DatabaseNow, SitemapPage
+from sitemaps_plus.models import LEASE, RENEW_EVERY, Build, DatabaseNow, SitemapPage
 from sitemaps_plus.plan.currency import CONTENT_CHANGED, NO_URLS, CurrencyCheck, Reason, unlisted, unregistered
 from sitemaps_plus.plan.pages import Plan, make_plan, url_count
 from sitemaps_plus.plan.sections import Section, get_section, neutral
@@ -28,10 +28,11 @@ logger = logging.getLogger("sitemaps_plus")
 SHOWN_BUILDS = 60
 """Most builds of a site that are read, the newest first."""
 
-# Compared by the database, whose clock wrote the value.
-_IS_OVER = Case(
-    When(expires_at__lte=DatabaseNow(), then=Value(True)), default=Value(False), output_field=BooleanField()
-)
+SILENT = 3 * RENEW_EVERY
+"""Seconds without renewal of its lease after which a running build gives no sign of life."""
+
+TIME_LEFT = ExpressionWrapper(F("expires_at") - DatabaseNow(), output_field=DurationField())
+"""How long the lease of a build holds if it is not renewed; the database compares, as its clock wrote the value."""
 
 UNSEEN_SHOWN = timedelta(days=7)
 """How long it is shown that a page had changed although the database told of no change."""
@@ -122,6 +123,9 @@ class SiteStatus:
     builds: list[Build] = field(default_factory=list)
     """The newest first; includes a running build."""
     running: Build | None = None
+    """A build that has a lease; it may have died, see `silence`."""
+    silence: int = 0
+    """Seconds without a sign of life of the running build; 0 if it renews its lease in time."""
     died: Build | None = None
     """A build whose lease has expired before it ended."""
     is_built: bool = False
@@ -162,16 +166,29 @@ def read_statuses(sites: Sequence[SiteOrigin]) -> list[SiteStatus]:
 
 
 def read_running() -> list[Build]:
-    """Return the running builds of all sites, in one query."""
-    return list(Build.objects.exclude(lease=None).filter(expires_at__gt=DatabaseNow()).order_by("pk"))
+    """Return the builds of all sites that have a lease, in one query; `silence_of` says which of them may have died."""
+    held = Build.objects.exclude(lease=None).filter(expires_at__gt=DatabaseNow())
+    return list(held.annotate(time_left=TIME_LEFT).order_by("pk"))
+
+
+def silence_of(build: Build) -> int:
+    """Return the seconds without a sign of life of a running build; 0 if it renews its lease in time.
+
+    The build needs `TIME_LEFT` as ``time_left``.
+    """
+    seconds = LEASE - build.time_left.total_seconds()  # type: ignore[attr-defined]
+    return int(seconds) if seconds >= SILENT else 0
 
 
 def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPage]]) -> SiteStatus:
     status = SiteStatus(site=site)
-    status.builds = list(Build.objects.filter(site=site.id).annotate(is_over=_IS_OVER).order_by("-pk")[:SHOWN_BUILDS])
+    known_builds = Build.objects.filter(site=site.id).annotate(time_left=TIME_LEFT)
+    status.builds = list(known_builds.order_by("-pk")[:SHOWN_BUILDS])
     for build in status.builds:
-        if build.lease:
-            status.running, status.died = (None, build) if build.is_over else (build, None)  # type: ignore[attr-defined]
+        if build.lease and build.time_left <= timedelta():  # type: ignore[attr-defined]
+            status.died = build
+        elif build.lease:
+            status.running, status.silence = build, silence_of(build)
     known = {label: records.get((site.id, label), []) for label in registry}
     status.is_built = bool(status.builds) or any(record.built_at for some in known.values() for record in some)
     manifest = _published_facts(status) if status.is_built else None

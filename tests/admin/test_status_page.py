@@ -77,14 +77,30 @@ def test_a_running_build_shows_its_progress(boss, started):
     assert "A build is running." in page(boss, SECTION)
 
 
-def test_the_state_for_the_script_changes_when_a_build_begins_or_ends(boss):
+def test_a_build_without_a_sign_of_life_is_not_called_running(boss, started):
+    running(expires_at=timezone.now() + timedelta(seconds=150))
+
+    text = page(boss)
+
+    assert "A build is running." not in text
+    assert re.search(r"<strong>No sign of life for 15\d seconds of the build that began on .*: process 7 on far", text)
+    assert "There is nothing to do: if it died, the next build takes over, from " in text
+    assert re.search(r"no sign of life for 15\d seconds", page(boss, HISTORY))
+    boss.post(f"{STATUS}build/", {"site": 1})
+    assert started == []
+    assert "No build of example.com can start yet. No sign of life for 15" in page(boss)
+
+
+def test_the_state_for_the_script_changes_when_a_build_begins_falls_silent_or_ends(boss):
     states = [boss.get(f"{STATUS}progress/").json()["state"]]
     known = running()
+    states.append(boss.get(f"{STATUS}progress/").json()["state"])
+    Build.objects.filter(pk=known.pk).update(expires_at=timezone.now() + timedelta(seconds=100))
     states.append(boss.get(f"{STATUS}progress/").json()["state"])
     Build.objects.filter(pk=known.pk).update(lease=None, ended_at=timezone.now(), result="done")
     states.append(boss.get(f"{STATUS}progress/").json()["state"])
 
-    assert len(set(states)) == 3
+    assert len(set(states)) == 4
 
 
 def test_three_problems_are_shown_with_their_remedies(boss, monkeypatch):

@@ -1,20 +1,23 @@
 """The alarms about sites and sections, with their remedies."""
 
+import io
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.sites.models import Site
 from django.core.files.storage import storages
+from django.core.management import call_command
 from django.db.models import F
-from django.utils import timezone
+from django.utils import formats, timezone
 
 from built import BuiltSet
 from samples import DAY, Products, nth, replace_section, unregister_all
 from sitemaps_plus import register, registry
 from sitemaps_plus.build import build
-from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
+from sitemaps_plus.models import LEASE, RENEW_EVERY, Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.watch.alarms import Alarm, Overview, overview
@@ -161,6 +164,53 @@ def test_a_running_build_is_no_error(site: BuiltSet) -> None:
 
     assert read_site().status.running == running
     assert alarms() == []
+
+
+def renewed(seconds_ago: float) -> Build:
+    """Make a running build that renewed its lease so long ago."""
+    now = timezone.now()
+    expires_at = now + timedelta(seconds=LEASE - seconds_ago)
+    return Build.objects.create(site=1, lease="site 1", holder="process 7", started_at=now, expires_at=expires_at)
+
+
+def test_a_build_that_renews_its_lease_late_is_still_called_running(site: BuiltSet) -> None:
+    renewed(2 * RENEW_EVERY)
+
+    assert alarms() == []
+    assert read_site().as_json()["silent_for"] is None
+
+
+def test_a_build_without_a_sign_of_life_has_a_notice_that_says_when_the_next_one_takes_over(site: BuiltSet) -> None:
+    silent = renewed(100)
+
+    ((level, label, text),) = alarms()
+    found = read_site().as_json()
+
+    assert (level, label) == ("notice", "")
+    assert re.match(r"No sign of life for 10[0-9] seconds of the build that began on .*: process 7\.", text)
+    assert remedies().startswith("There is nothing to do: if it died, the next build takes over, from ")
+    assert formats.localize(timezone.localtime(silent.expires_at + timedelta(minutes=1))) in remedies()
+    assert (found["building"], found["healthy"]) == (True, True)
+    assert 100 <= found["silent_for"] < 110
+
+
+def test_silence_is_measured_by_the_clock_of_the_database(site: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    renewed(0)
+    now = timezone.now()
+    monkeypatch.setattr(timezone, "now", lambda: now + timedelta(hours=3))
+
+    assert alarms() == []
+
+
+@pytest.mark.parametrize(("seconds", "line"), [(0, "a build is running: process 7"), (100, "No sign of life for 10")])
+def test_the_command_says_whether_a_build_is_running_or_silent(site: BuiltSet, seconds: float, line: str) -> None:
+    renewed(seconds)
+    out = io.StringIO()
+
+    call_command("build_sitemaps", status=True, stdout=out, no_color=True)
+
+    assert f"example.com: {line}" in out.getvalue()
+    assert out.getvalue().count("a build is running") == (seconds == 0)
 
 
 def test_a_section_that_was_stale_for_days_has_an_alarm_about_cron(site: BuiltSet) -> None:

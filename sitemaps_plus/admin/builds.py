@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -114,13 +114,15 @@ class BuildAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("sections"))
     def each_section(self, build: Build) -> SafeString:
         """Return the result of each section, one a line."""
-        lines = (
-            (
-                one.get("label", ""),
-                one.get("error")
-                or _("URLs: %(urls)s, pages: %(pages)s, rendered: %(rendered)s, rows left out: %(left_out)s")
-                % {name: panels.number(one.get(name) or 0) for name in ("urls", "pages", "rendered", "left_out")},
-            )
-            for one in build.sections
-        )
+        lines = ((one.get("label", ""), _result(one)) for one in build.sections)
         return format_html_join("", "<p><strong>{}</strong>: {}</p>", lines)
+
+
+def _result(outcome: Mapping[str, Any]) -> str:
+    """Return the result of a section in words."""
+    names = ("urls", "pages", "rendered", "left_out")
+    counts = {name: panels.number(outcome.get(name) or 0) for name in names}
+    if failure := panels.shown_failure(outcome):
+        text = _("%(failure)s: %(error)s Published: URLs: %(urls)s, pages: %(pages)s, rows left out: %(left_out)s")
+        return text % {**counts, "failure": failure, "error": outcome["error"]}
+    return _("URLs: %(urls)s, pages: %(pages)s, rendered: %(rendered)s, rows left out: %(left_out)s") % counts

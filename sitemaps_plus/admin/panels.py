@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION, Problem
 from sitemaps_plus.watch.alarms import LEVELS, Alarm, Overview, SiteOverview, silent_alarm
 from sitemaps_plus.watch.readable import readable
-from sitemaps_plus.watch.status import Fullest, SectionStatus
+from sitemaps_plus.watch.status import Fullest, SectionStatus, failure_of
 from sitemaps_plus.watch.visits import CrawlerSummary, Visits
 
 
@@ -143,6 +143,8 @@ class SectionRow:
             "undecided": _("undecided"),
             "live": _("on request"),
             "empty": _("no URLs"),
+            "failed": _("failed"),
+            "held back": _("held back"),
         }.get(self.status.currency, _("unknown"))
 
     @property
@@ -154,11 +156,8 @@ class SectionRow:
 
     @property
     def failure(self) -> str:
-        """What went wrong in its last build; "" if it was built."""
-        outcome = self.status.outcome
-        if outcome.get("held_back"):
-            return _("held back")
-        return _("failed") if outcome.get("error") else ""
+        """How its last build ended that did not publish it; "" if it was published."""
+        return shown_failure(self.status.outcome)
 
     @property
     def tried_at(self) -> datetime | None:
@@ -356,6 +355,12 @@ def section_charts(builds: Sequence[Build], label: str) -> list[Chart]:
         Chart(name=name, title=title, values=[one.get(name) for one in found], show=show, kind=kind)  # type: ignore[arg-type]
         for name, title, show, kind in series
     ]
+
+
+def shown_failure(outcome: Mapping[str, Any]) -> str:
+    """Return how a build ended that did not publish a section, in the active language; "" if it was published."""
+    failure = failure_of(outcome)
+    return {"failed": _("failed"), "held back": _("held back"), "stopped": _("stopped")}[failure] if failure else ""
 
 
 def progress_of(build: Build) -> Progress:

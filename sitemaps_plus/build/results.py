@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -90,6 +91,7 @@ class SectionResult:
         self.error = error
         self.pages, self.numbers, self.urls = len(known.pages), list(known.pages), known.urls
         self.bytes = sum(page.bytes for page in known.pages.values())
+        self.left_out = sum(page.left_out for page in known.pages.values())
 
     def as_json(self) -> dict[str, Any]:
         """Return the result for JSON, without the problems of single rows."""
@@ -103,6 +105,7 @@ class SectionResult:
             "unseen": {str(number): count for number, count in self.unseen.items()},
             "error": self.error,
             "held_back": self.is_held_back,
+            "stopped": self.is_stopped,
         }
 
 
@@ -124,7 +127,6 @@ class BuildResult:
     def of_site(self, domain: str) -> dict[str, Any]:
         """Return the fields of ``Build`` that the history keeps of one site."""
         sections = [section for section in self.sections if section.site == domain]
-        counts = {name: sum(getattr(section, name) for section in sections) for name in _COUNTS}
         kept = [
             {
                 **section.as_json(),
@@ -133,10 +135,16 @@ class BuildResult:
             }
             for section in sections
         ]
-        return {**counts, "sections": kept}
+        return {**totals(sections), "sections": kept}
 
     @property
     def is_complete(self) -> bool:
         """Whether everything was published."""
         is_through = not (self.errors or self.locked or self.is_stopped)
         return is_through and all(section.error is None for section in self.sections)
+
+
+def totals(sections: Iterable[SectionResult]) -> dict[str, int]:
+    """Return the sums of the counts of sections; those that were not published count with what is published."""
+    found = list(sections)
+    return {name: sum(getattr(section, name) for section in found) for name in _COUNTS}

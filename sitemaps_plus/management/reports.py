@@ -10,12 +10,12 @@ from django.core.management.base import OutputWrapper
 from django.core.management.color import Style
 
 from sitemaps_plus.build.due import Due
-from sitemaps_plus.build.results import BuildResult, SectionResult
+from sitemaps_plus.build.results import BuildResult, SectionResult, totals
 from sitemaps_plus.plan.currency import UNDECIDED
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_SECTION
 from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.watch.alarms import Alarm, Overview, unseen_alarm
-from sitemaps_plus.watch.status import SectionStatus
+from sitemaps_plus.watch.status import SectionStatus, failure_of
 
 _BAR_WIDTH = 24
 
@@ -75,13 +75,12 @@ def build_lines(result: BuildResult, style: Style) -> Iterator[str]:
                 yield f"    {line}"
     for index in result.indexes:
         yield f"Index: {index}"
-    sections = [section for section in result.sections if not section.error]
+    found = totals(result.sections)
     yield (
-        f"{count(sum(s.urls for s in sections), 'URL')} on {count(sum(s.pages for s in sections), 'page')}: "
-        f"{_rendered(sections)}, {sum(s.skipped for s in sections):,} unchanged, "
-        f"{sum(s.written for s in sections):,} written, "
-        f"{count(sum(s.bytes for s in sections), 'byte')} uncompressed, {result.seconds:.1f} s, "
-        f"{count(sum(s.left_out for s in sections), 'row')} left out"
+        f"{_urls_on_pages(found['urls'], found['pages'])}: {_rendered(result.sections)}, "
+        f"{found['skipped']:,} unchanged, {found['written']:,} written, "
+        f"{count(found['bytes'], 'byte')} uncompressed, {result.seconds:.1f} s, "
+        f"{count(found['left_out'], 'row')} left out"
     )
 
 
@@ -162,16 +161,21 @@ def count_errors(found: Overview) -> int:
 
 
 def _section_line(section: SectionResult, style: Style) -> str:
-    if section.error:
-        why = "held back" if section.is_held_back else "stopped" if section.is_stopped else "failed"
-        return style.ERROR(f"{section.site} {section.label}: {why}")
-    counts = f"{count(section.urls, 'URL')} on {count(section.pages, 'page')}, {_rendered([section])}"
+    counts = _urls_on_pages(section.urls, section.pages)
+    if failure := failure_of(section.as_json()):
+        kept = f"the last good files are published, {counts}" if section.pages else "nothing is published"
+        return f"{style.ERROR(f'{section.site} {section.label}: {failure}')}, {kept}"
+    counts += f", {_rendered([section])}"
     missing = ", ".join(
         f"{count(number, noun)} {how}"
         for number, noun, how in ((section.left_out, "row", "left out"), (section.report.dropped, "part", "dropped"))
         if number
     )
     return f"{section.site} {section.label}: {counts}" + (f", {style.WARNING(missing)}" if missing else "")
+
+
+def _urls_on_pages(urls: int, pages: int) -> str:
+    return f"{count(urls, 'URL')} on {count(pages, 'page')}"
 
 
 def _rendered(sections: Sequence[SectionResult]) -> str:
@@ -182,11 +186,14 @@ def _rendered(sections: Sequence[SectionResult]) -> str:
 
 
 def _status_line(site: str, section: SectionStatus) -> str:
+    date = f"{section.built_at:%Y-%m-%d %H:%M %Z}" if section.built_at else ""
+    counts = _urls_on_pages(section.urls, section.pages)
+    if section.is_unpublished:
+        kept = f"last good files of {date} are published, {counts}" if section.pages else "nothing is published"
+        return f"{site} {section.label}: {section.currency}, {kept}"
     since = f" since {section.stale_since:%Y-%m-%d %H:%M %Z}" if section.stale_since else ""
-    built = f", built {section.built_at:%Y-%m-%d %H:%M %Z}" if section.built_at else ""
-    about = "about " if section.is_estimated else ""
-    counts = f"{about}{count(section.urls, 'URL')} on {count(section.pages, 'page')}"
-    counts = counts if section.is_counted else "not counted yet"
+    counts = f"{'about ' if section.is_estimated else ''}{counts}" if section.is_counted else "not counted yet"
+    built = f", built {date}" if date else ""
     return f"{site} {section.label}: {section.currency}{since}, {counts}{built}{_comparing(section)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
@@ -37,9 +37,12 @@ TIME_LEFT = ExpressionWrapper(F("expires_at") - DatabaseNow(), output_field=Dura
 UNSEEN_SHOWN = timedelta(days=7)
 """How long it is shown that a page had changed although the database told of no change."""
 
-Currency = Literal["current", "undecided", "stale", "never built", "live", "empty", "unknown"]
+Failure = Literal["failed", "held back", "stopped"]
+"""How a build of a section ended that did not publish it."""
+
+Currency = Literal["current", "undecided", "stale", "never built", "live", "empty", "unknown", "failed", "held back"]
 """Whether built files match the rows: ``undecided`` if only rendering tells; ``live`` if nothing is built, so that the
-views render on request.
+views render on request; ``failed`` and ``held back`` if the last build left them as they were.
 """
 
 
@@ -111,7 +114,12 @@ class SectionStatus:
     @property
     def is_counted(self) -> bool:
         """Whether a request or a build has counted its rows."""
-        return self.checked_at is not None or bool(self.urls)
+        return self.checked_at is not None or bool(self.urls) or self.is_unpublished
+
+    @property
+    def is_unpublished(self) -> bool:
+        """Whether its last build did not publish it; then it counts with what is published."""
+        return self.currency in ("failed", "held back")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -200,7 +208,7 @@ def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPag
         except Exception as error:  # the project's code
             logger.warning("The status of the sitemap section %s cannot be read", label, exc_info=error)
             section.error = f"{type(error).__name__}: {error}"
-        _last_build(section, status.builds)
+        _last_build(section, status.builds, some)
         if not status.is_built and not section.error:
             section.currency = "empty" if section.currency == "empty" else "live"
         status.sections.append(section)
@@ -302,12 +310,24 @@ def _is_later(changed_at: datetime, built_at: datetime | None) -> bool:
     return built_at is None or moment(changed_at) > moment(built_at)
 
 
-def _last_build(status: SectionStatus, builds: Iterable[Build]) -> None:
-    for build in builds:
-        for outcome in build.sections:
-            if outcome.get("label") == status.label:
-                status.build, status.outcome = build, outcome
-                return
+def failure_of(outcome: Mapping[str, Any]) -> Failure | None:
+    """Return how the build of a section ended that did not publish it, from its result in `Build.sections`."""
+    if not outcome.get("error"):
+        return None
+    return "held back" if outcome.get("held_back") else "stopped" if outcome.get("stopped") else "failed"
+
+
+def _last_build(status: SectionStatus, builds: Iterable[Build], records: Iterable[SitemapPage]) -> None:
+    found = [(build, one) for build in builds for one in build.sections if one.get("label") == status.label]
+    if found:
+        status.build, status.outcome = found[0]
+    failure = failure_of(status.outcome)
+    if failure and failure != "stopped":
+        counts = {name: status.outcome.get(name) or 0 for name in ("urls", "pages", "bytes", "left_out")}
+        status.urls, status.pages, status.bytes, status.left_out = counts.values()
+        status.currency, status.is_estimated = failure, False
+        # If the class raises, it was not read yet.
+        status.built_at = _newest(record.built_at for record in records)
 
 
 def _published_facts(status: SiteStatus) -> Manifest | None:

@@ -120,6 +120,8 @@ def test_a_row_of_the_table_has_the_result_of_the_last_build():
         ("undecided", "undecided"),
         ("live", "on request"),
         ("empty", "no URLs"),
+        ("failed", "failed"),
+        ("held back", "held back"),
         ("unknown", "unknown"),
     ],
 )

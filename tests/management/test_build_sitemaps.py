@@ -375,6 +375,7 @@ def test_json_is_one_object_for_programs() -> None:
         "warnings": 0,
         "error": None,
         "held_back": False,
+        "stopped": False,
     }
     assert products["problems"][1] | {"reason": ""} == {
         "label": "products",

@@ -152,7 +152,6 @@ WHAT = [
 
 @pytest.mark.parametrize(("first", "then", "numbers"), WHAT)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the validator is that of the rows before the rendering")
 def test_rows_that_are_as_before_after_a_page_was_rendered_without_them_are_noticed(
     site: BuiltSet, kind: type, first: Any, then: Any, numbers: tuple[int, ...]
 ) -> None:

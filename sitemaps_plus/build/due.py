@@ -31,6 +31,7 @@ from sitemaps_plus.stores.manifest import SectionEntry
 NO_USABLE_ROW = Reason("none of its rows had a usable URL when it was last rendered", is_stale=False)
 OLD = Reason("its rows were last read long ago, see MAX_AGE", is_stale=False)
 RAISED = Reason("your code raised an error for one of its rows, which may work now", is_stale=False)
+COUNTED = Reason("a view found other rows or parts of rows left out than the build", is_stale=False)
 LEFT_OUT = Reason("rows or parts of rows were left out, and the build is strict", is_stale=False)
 FULL = Reason("--full renders all pages", is_stale=False)
 VERIFIED = Reason("it is verified: a row may have changed without its date", is_stale=False)
@@ -125,9 +126,12 @@ def due_check(
 
 
 def _why_retry(known: SectionEntry, page: Page, *, is_strict: bool) -> Reason | None:
-    entry = known.pages[page.number]
+    entry, record = known.pages[page.number], page.record
     if entry.raised:
         return RAISED
+    # A view has rendered it: the bytes are the same, but not what is missing.
+    if (entry.left_out, entry.dropped) != (record.left_out, record.dropped):
+        return COUNTED
     return LEFT_OUT if is_strict and (entry.left_out or entry.dropped) else None
 
 

@@ -33,6 +33,7 @@ def record_rendering(
     newest: datetime | None,
     began: datetime,
     seconds: float,
+    report: Report | None = None,
     seen: Sums | None = None,
 ) -> None:
     """Store the results of a rendering that `began` at a moment; ``changed_at`` moves when the bytes have changed.
@@ -49,7 +50,11 @@ def record_rendering(
         # A busy moment of the machine must not make a small page look large for long.
         seconds = min(seconds, 2 * record.seconds)
     compared: dict[str, Any] = {"verified_at": newest_of(began), "seconds": seconds}
-    if not found and (record.digest, record.origin, record.urls) == (digest, origin, urls):
+    # Of a page that shows the same as its built file: a row that is left out since does not change the bytes.
+    missing = _missing(report) if report and digest == record.built_digest else {}
+    is_known = all(getattr(record, name) == value for name, value in missing.items())
+    compared |= missing
+    if not found and is_known and (record.digest, record.origin, record.urls) == (digest, origin, urls):
         verified = record.verified_at
         # Nobody asks more exactly, and most renderings find nothing new.
         if verified is None or abs(moment(began) - moment(verified)) > timedelta(
@@ -86,14 +91,13 @@ def record_publishing(page: Page, digest: str, built_at: datetime, report: Repor
     """
     if page.record.pk is None:
         return
-    changes = {
-        "built_digest": digest,
-        "built_at": built_at,
-        "left_out": report.left_out,
-        "dropped": report.dropped,
-        "problems": [problem.as_list() for problem in report.problems[:PROBLEMS_PER_PAGE]],
-    }
-    _store(page, changes)
+    _store(page, {"built_digest": digest, "built_at": built_at, **_missing(report)})
+
+
+def _missing(report: Report) -> dict[str, Any]:
+    """Return what to store of the rows and parts that are missing in a built file."""
+    problems = [problem.as_list() for problem in report.problems[:PROBLEMS_PER_PAGE]]
+    return {"left_out": report.left_out, "dropped": report.dropped, "problems": problems}
 
 
 def record_unseen(page: Page, count: int) -> None:

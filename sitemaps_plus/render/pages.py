@@ -103,6 +103,7 @@ def _render(section: Section, page: Page, as_text: bool, strict: bool, record: R
             newest=cleaner.newest.value,
             began=began,
             seconds=seconds,
+            report=report,
             seen=seen.sums,
         )
     page_rendered.send_robust(

@@ -208,6 +208,9 @@ class PageLook:
         reason = CurrencyCheck(section).why_not_current(record, known=None)
         if reason and not (reason is UNDECIDED and section.max_age):
             return None
+        if get_settings().STRICT and (record.left_out or record.dropped):
+            # Rendering raises the error that says which row it is.
+            return None
         document = PublishedFiles(section.site.domain).read_document(section.label, self.page.number)
         if document is None or document.digest != record.digest:
             return None

@@ -97,7 +97,8 @@ class SectionBuild:
     def _render(self, staging: Staging, fingerprint: Fingerprint) -> Assembly:
         """Render the pages that are due to the staging area, and return them."""
         options, result = self.options, self.result
-        plan = refresh(self.section, force=True, repack=options.repack)
+        renders_all = options.full or options.repack or not self.known.pages
+        plan = refresh(self.section, force=True, repack=options.repack, renders_all=renders_all)
         check = due_check(plan, self.known, fingerprint, self.allowance, full=options.full, is_strict=options.is_strict)
         assembly = Assembly(plan, check)
         here = Here(self.section)

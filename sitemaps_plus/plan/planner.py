@@ -22,7 +22,8 @@ from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page, Plan, active, make_plan, numbered
 from sitemaps_plus.plan.records import newest_of
 from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.plan.validators import Measure, measure, moment
+from sitemaps_plus.plan.seen import SeenRows
+from sitemaps_plus.plan.validators import Measure, count_rows, measure, moment
 from sitemaps_plus.protocol.limits import MAX_URLS
 
 logger = logging.getLogger("sitemaps_plus")
@@ -35,16 +36,19 @@ def refresh(
     since: datetime | None = None,
     repack: bool = False,
     split: tuple[int, KeyValue] | None = None,
+    renders_all: bool = False,
 ) -> Plan:
     """Return the plan of a section, brought up to date at most once in ``CHECK_EVERY`` seconds.
 
     A page by key keeps its number and its range when rows are added or deleted; a page by position shows other rows.
 
     `force` brings it up to date now, `since` if that was not done after that moment. `repack` divides the section again
-    under new numbers. `split`, a page number and a key, moves the rows from that key on to a new page. If the database
-    refuses writes, the plan is made in memory.
+    under new numbers. `split`, a page number and a key, moves the rows from that key on to a new page. If the caller
+    `renders_all` pages, rows are only counted where rendering adds them up. If the database refuses writes, the plan is
+    made in memory.
     """
-    planner = _Planner(section, timezone.now(), since)
+    only_counts = renders_all and SeenRows(section).is_exact
+    planner = _Planner(section, timezone.now(), since, only_counts=only_counts)
     records = list(active(section))
     is_forced = force or repack or bool(split)
     if not (is_forced or planner.is_due(records)):
@@ -56,7 +60,7 @@ def refresh(
                 _make_lock(section)
             return make_plan(section, _renew_stored(planner, is_forced=is_forced, repack=repack, split=split))
         except DatabaseError as error:
-            planner = _Planner(section, planner.now, since)
+            planner = _Planner(section, planner.now, since, only_counts=only_counts)
             if is_last:
                 logger.warning("Sitemap section %s: the plan of its pages cannot be stored: %s", section.label, error)
     records = list(active(section))
@@ -84,10 +88,13 @@ def _renew_stored(
 class _Planner:
     """Brings the pages of one section up to date."""
 
-    def __init__(self, section: Section, now: datetime, since: datetime | None = None) -> None:
+    def __init__(
+        self, section: Section, now: datetime, since: datetime | None = None, *, only_counts: bool = False
+    ) -> None:
         self.section = section
         self.now = now
         self.since = since
+        self.only_counts = only_counts
         self.using: str | None = None
         """The database in which records are read and written; None if they are only read."""
         self.retired: list[SitemapPage] = []
@@ -172,7 +179,16 @@ class _Planner:
                 yield self._updated(record, self._measure(Page(record=record, start=start, end=end)))
 
     def _measure(self, page: Page) -> Measure:
-        return measure(self.section, page.rows(self.section), self.now)
+        rows = page.rows(self.section)
+        if self.only_counts:
+            record = page.record
+            return Measure(
+                rows=count_rows(self.section, rows),
+                validator=record.validator,
+                newest=None,
+                settles_at=record.settles_at and moment(record.settles_at),
+            )
+        return measure(self.section, rows, self.now)
 
     def _updated(self, record: SitemapPage, found: Measure) -> SitemapPage:
         """Return `record` with the values found; ``changed_at`` moves if they differ from the last ones."""

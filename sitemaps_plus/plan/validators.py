@@ -72,9 +72,7 @@ class Fingerprint(NamedTuple):
 def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
     """Return count, validator and newest lastmod of `rows`: one query, or two if a date is in the future."""
     aggregates, columns = _aggregates(section, rows)
-    if rows.query.distinct and not rows.query.group_by:
-        # DISTINCT would compare every column.
-        rows = rows.values(*section.key.names)
+    rows = _by_key(section, rows)
     past: dict[str, Any] = {}
     kind = None if section.newest is None else _output_field(rows, section.newest)
     if isinstance(kind, DateField):
@@ -94,6 +92,16 @@ def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
         newest=None if newest is None else moment(newest),
         settles_at=_settles_at(section, rows, latest),
     )
+
+
+def count_rows(section: Section, rows: QuerySet[Any]) -> int:
+    """Return how many rows `measure` would find, in one query that costs a tenth."""
+    return _by_key(section, rows).count()
+
+
+def _by_key(section: Section, rows: QuerySet[Any]) -> QuerySet[Any]:
+    # DISTINCT would compare every column.
+    return rows.values(*section.key.names) if rows.query.distinct and not rows.query.group_by else rows
 
 
 def settles_at(section: Section, last: int | None) -> datetime | None:

@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,11 @@ def test_no_module_imports_by_a_dotted_text() -> None:
     }
 
     assert found == {}
+
+
+def test_no_folder_of_tests_is_left_out_because_of_its_name(pytestconfig: pytest.Config) -> None:
+    patterns = pytestconfig.getini("norecursedirs")
+    folders = {path.parent.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")}
+    left_out = [folder for folder in folders if any(fnmatch(part, one) for part in folder.parts for one in patterns)]
+
+    assert left_out == []

@@ -44,6 +44,11 @@ class Key:
         """The integer columns, whose values a validator adds up."""
         return tuple(field.attname for field in self.fields if isinstance(_column(field), IntegerField))
 
+    @property
+    def is_converted(self) -> bool:
+        """Whether a field class turns the stored values into others, whose sum is another one."""
+        return any(hasattr(_column(field), "from_db_value") for field in self.fields)
+
     def at_or_after(self, value: KeyValue) -> Q:
         """Return the condition for the row at `value` and all later rows."""
         return self._beyond(value, "gte")

@@ -69,16 +69,14 @@ class SeenRows:
             return False
         rows = section.queryset()
         stamp = stamp_of(section, rows)
-        if stamp is None or connections[rows.db].vendor not in _VENDORS:
+        if stamp is None or section.key.is_converted or connections[rows.db].vendor not in _VENDORS:
             return False
         if section.paged_by == "position":
             # Only pairs of item and language tell on which page an item begins.
             is_counted = section.sitemap.i18n and not has_languages_per_item(section.sitemap)
             return is_counted and not has_multivalued_join(section.sitemap.items())
-        # A key that a field class of the project converts cannot be added up here.
-        is_plain = not any(hasattr(field, "from_db_value") for field in section.key.fields)
         has_one_date = isinstance(section.changed, F) and "__" not in section.changed.name  # type: ignore[attr-defined]
-        return is_plain and (has_one_date or not has_multivalued_join(rows.annotate(**{STAMP: stamp})))
+        return has_one_date or not has_multivalued_join(rows.annotate(**{STAMP: stamp}))
 
     @cached_property
     def columns(self) -> Mapping[str, Any]:

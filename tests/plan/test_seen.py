@@ -10,6 +10,7 @@ from django.db.models.functions import Concat, Length
 from django.utils import timezone
 from django.utils.translation import get_language
 
+from factories import TagFactory
 from samples import make_products, section_of
 from sitemaps_plus import Image, ModelSitemap
 from sitemaps_plus.plan.planner import refresh
@@ -148,3 +149,67 @@ def test_rows_add_up_to_what_the_database_measures(
     Product.objects.all().delete()
     nothing = measure(section, section.queryset(), timezone.now()).validator
     assert rows_seen(section, path.read_blocks) == rows_seen(section, path.read_groups) == nothing
+
+
+def tagged() -> None:
+    tags = TagFactory.create_batch(3)
+    for product in Product.objects.all():
+        product.tags.set(tags)
+
+
+class Tagged(ByRow):
+    """Each row is in the join three times."""
+
+    queryset = Product.objects.filter(tags__name__startswith="tag")
+
+
+class TaggedObjects(Tagged):
+    """The same as objects."""
+
+    def location(self, item: Product) -> str:
+        return f"/{item.slug}"
+
+
+class TaggedImages(Tagged):
+    """A column that repeats rows, too."""
+
+    images = (Image(loc=Concat(Value("/"), F("tags__name"), output_field=CharField())),)
+
+
+@pytest.mark.parametrize("kind", [Tagged, TaggedObjects, TaggedImages])
+def test_rows_that_a_join_repeats_count_once(
+    products: list[Product], monkeypatch: pytest.MonkeyPatch, kind: Any
+) -> None:
+    monkeypatch.setattr("sitemaps_plus.render.row_path.CHUNK", 7)
+    monkeypatch.setattr("sitemaps_plus.render.object_path.CHUNK", 7)
+    tagged()
+    section = section_of(kind)
+    path = row_path if section.reads_values else object_path
+
+    assert rows_seen(section, path.read_blocks) == measure(section, section.queryset(), timezone.now()).validator
+
+
+def seen_of(**attributes: Any) -> SeenRows:
+    return SeenRows(section_of(type("Given", (ByRow,), attributes)))
+
+
+def test_rows_are_added_up_by_the_database_alone_where_nothing_else_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert seen_of().is_exact
+    assert not seen_of(lastmod=None).is_exact
+    # Only the database knows which of two texts is the last.
+    assert not seen_of(changed=F("name")).is_exact
+    # Several dates for a row.
+    assert not seen_of(changed=F("notes__id")).is_exact
+
+    monkeypatch.setattr(Product._meta.pk, "from_db_value", lambda value, *_: value, raising=False)
+    assert not seen_of().is_exact
+
+
+def test_rows_whose_values_are_no_numbers_after_all_are_not_added_up(products: list[Product]) -> None:
+    seen = seen_of()
+    seen.add_records([(1, "/a", 5)])
+    assert seen.sums is not None
+
+    seen.add_records([("one", "/b", 5)])
+
+    assert seen.sums is None

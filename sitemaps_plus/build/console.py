@@ -15,10 +15,7 @@ _active: list[int] = []
 
 @contextmanager
 def without_repeats(level: int | None) -> Iterator[None]:
-    """Hide records from `level` on that are part of the result of a build; none without a level.
-
-    Errors with a traceback stay, as the result has none.
-    """
+    """Hide records from `level` on that are part of the result of a build; none without a level."""
     if level is None:
         yield
         return
@@ -43,8 +40,7 @@ class _Repeats(logging.Filter):
         self._level = level
 
     def filter(self, record: logging.LogRecord) -> bool:
-        is_printed = hasattr(record, IN_RESULT) and record.levelno >= self._level
-        return not is_printed or bool(record.exc_info)
+        return not (hasattr(record, IN_RESULT) and record.levelno >= self._level)
 
 
 def _console_handlers() -> list[logging.Handler]:

@@ -120,6 +120,8 @@ class BuildResult:
     """The path of the index of each site."""
     locked: list[str] = field(default_factory=list)
     """Why a site was not built: the texts that name the build that holds its lease."""
+    tracebacks: dict[str, str] = field(default_factory=dict)
+    """The traceback of each unexpected error, by the text of the error in `errors` or in a section."""
     is_stopped: bool = False
     """Whether the build was stopped before its end."""
     seconds: float = 0.0

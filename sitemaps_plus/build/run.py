@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import time
+import traceback
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -84,7 +85,7 @@ def _build_site(
     except Stopped:
         result.is_stopped = True
     except SitemapError as error:
-        _log(error, "The site %s cannot be built", site.domain)
+        _log(result, error, "The site %s cannot be built", site.domain)
         result.errors.append(f"site {site.domain}: {_describe(error)}")
     else:
         if lease.is_lost:
@@ -109,6 +110,7 @@ class SiteBuild:
     def run(self, labels: Sequence[str]) -> None:
         """Build the sections and the index; errors go to the result."""
         try:
+            get_store().require_replacing()
             get_store().sweep(site_directory(self.site.domain))
             if self._lease.is_held:
                 clear_staging(site_directory(self.site.domain))
@@ -159,7 +161,7 @@ class SiteBuild:
             done.is_stopped = isinstance(error, Stopped)
             raise
         except Exception as error:
-            _log(error, "Sitemap section %s of %s could not be built", label, self.site.domain)
+            _log(self.result, error, "Sitemap section %s of %s could not be built", label, self.site.domain)
             done.keep_published(_describe(error), published.manifest.section(label))
             self._lease.result = Build.Result.FAILED
             _close_broken_connections()
@@ -202,7 +204,7 @@ class SiteBuild:
         self._lease.report_progress(progress)
 
     def _fail(self, error: Exception, text: str, where: str) -> None:
-        _log(error, text, self.site.domain)
+        _log(self.result, error, text, self.site.domain)
         self.result.errors.append(f"{where}: {_describe(error)}")
         self._lease.result = Build.Result.FAILED
 
@@ -232,11 +234,15 @@ def _close_broken_connections() -> None:
             connection.close_if_unusable_or_obsolete()
 
 
-def _log(error: Exception, text: str, *args: object) -> None:
+def _log(result: BuildResult, error: Exception, text: str, *args: object) -> None:
     # Our own errors say what is wrong and what to do; for others a developer wants the traceback.
     is_ours = error.is_ours if isinstance(error, WorkerError) else isinstance(error, SitemapError)
     # A full disk, or one that is not writable, is no mistake in code.
     is_known = is_ours or (isinstance(error, OSError) and error.errno in _DISK)
+    if not is_known:
+        # That of the other process is a note.
+        lines = error.__notes__ if isinstance(error, WorkerError) else traceback.format_exception(error)
+        result.tracebacks[_describe(error)] = "".join(lines).rstrip()
     logger.error(f"{text}: %s", *args, error, exc_info=None if is_known else error, extra={IN_RESULT: True})
 
 

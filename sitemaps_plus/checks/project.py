@@ -196,8 +196,8 @@ def check_storage_overwrites(**_kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         Warning(
-            f"The storage of built files, {type(store.storage).__name__}, cannot overwrite a file: only the first "
-            "build would succeed.",
+            f"The storage of built files, {type(store.storage).__name__}, cannot overwrite a file, so that builds "
+            "fail.",
             hint='Let SITEMAPS_PLUS["STORAGE"] name a FileSystemStorage, or a storage with an option to overwrite, '
             "such as S3 (file_overwrite) or Azure (overwrite_files). Without builds this does not matter.",
             id="sitemaps_plus.W023",

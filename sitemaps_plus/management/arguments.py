@@ -84,7 +84,8 @@ def read_only_option(options: Mapping[str, Any]) -> str | None:
 
 
 def _useless(name: str, options: Mapping[str, Any]) -> str | None:
-    defaults = {**_OF_BUILDS, "full": False} if name == "status" else _OF_BUILDS
+    # A dry run shows what a full build would render; a page that is not stale becomes none by that.
+    defaults = _OF_BUILDS if name == "dry_run" else {**_OF_BUILDS, "full": False}
     # False is what they do anyway, as --no-progress.
     given = [other for other, default in defaults.items() if options[other] not in (default, False)]
     return next(iter(given), None)
@@ -124,7 +125,9 @@ def _add_read_only(parser: ArgumentParser) -> None:
 
 
 def _add_scope(parser: ArgumentParser) -> None:
-    parser.add_argument("--full", action="store_true", help="Render every page, not only those that are due.")
+    parser.add_argument(
+        "--full", action="store_true", help="Render every page, not only those that are due. Also with --dry-run."
+    )
     parser.add_argument(
         "--repack", action="store_true", help="Cut the pages again, under new numbers; the old pages answer 410."
     )

@@ -84,6 +84,13 @@ def build_lines(result: BuildResult, style: Style) -> Iterator[str]:
     )
 
 
+def failure_lines(result: BuildResult) -> list[str]:
+    """Return what failed and why; an unexpected error with its traceback, which ends with the error."""
+    lines = [(f"{section.site} {section.label}: ", section.error) for section in result.sections if section.error]
+    lines += [(f"{where}{colon}", error) for where, colon, error in (line.partition(": ") for line in result.errors)]
+    return [f"{where}{result.tracebacks.get(error, error)}" for where, error in lines]
+
+
 def default_storage_lines(store: FileStore) -> Iterator[str]:
     """Yield where the files are and who can read them, for the first build into the default storage."""
     storage = store.storage

@@ -16,6 +16,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, InMemoryStorage, Storage, default_storage, storages
 
 from sitemaps_plus.conf import get_settings
+from sitemaps_plus.errors import SitemapError
 
 # Other files that begin with a dot are not ours, for example .htaccess.
 _TEMPORARY = re.compile(r"\.sitemap.*\.[a-z0-9_]{8}")
@@ -59,6 +60,15 @@ class FileStore:
         probe: Any = copy(self.storage)
         probe.exists = lambda name: name == _PROBE
         return bool(probe.get_available_name(_PROBE) == _PROBE)
+
+    def require_replacing(self) -> None:
+        """Raise SitemapError if the storage cannot overwrite files, before anything is written to it."""
+        if not self.can_replace():
+            raise SitemapError(
+                f"The storage of built files, {type(self.storage).__name__}, cannot overwrite a file, so no build can "
+                "replace its files. Set STORAGE to one that overwrites, for S3 with file_overwrite, for Azure with "
+                "overwrite_files."
+            )
 
     def has(self, name: str) -> bool:
         """Return whether there is such a file."""

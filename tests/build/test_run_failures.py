@@ -22,6 +22,7 @@ from sitemaps_plus.models import Build
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.protocol import limits
 from sitemaps_plus.protocol.limits import Profile
+from sitemaps_plus.stores.files import get_store
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
 from testapp.models import Product
 from xml_checks import locs, validate
@@ -42,6 +43,24 @@ class Fragile(Products):
 
 def done(result: BuildResult) -> dict[str, tuple[int, int]]:
     return {section.label: (section.pages, section.urls) for section in result.sections}
+
+
+def test_a_storage_that_cannot_overwrite_is_refused_before_anything_is_rendered_or_written(
+    monkeypatch: pytest.MonkeyPatch, rendered: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    register("products", Products)
+    register("more", Products)
+    make_products(5)
+    # Storages in memory are known to be cleared first.
+    monkeypatch.setattr("sitemaps_plus.stores.files.InMemoryStorage", FileSystemStorage)
+
+    result = build()
+
+    assert result.sections == []
+    assert "InMemoryStorage, cannot overwrite a file" in result.errors[0]
+    assert "file_overwrite" in result.errors[0]
+    assert (rendered, get_store().list(HOST)) == ([], set())
+    assert not any(record.exc_info for record in caplog.records)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.contrib.sites.models import Site
-from django.core.files.storage import storages
+from django.core.files.storage import InMemoryStorage, storages
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
@@ -146,7 +146,8 @@ def test_a_section_that_fails_gives_status_1_and_the_others_are_published() -> N
     assert failure is not None
     assert failure.returncode == 1
     assert "keeps its last good files" in str(failure)
-    assert "example.com broken: RuntimeError: the rows cannot be read" in str(failure)
+    assert "example.com broken: Traceback" in str(failure)
+    assert "RuntimeError: the rows cannot be read" in str(failure)
     assert "example.com broken: failed" in stdout
     assert "example.com products: 5 URLs on 1 page" in stdout
     assert "sitemap-products-1.xml.gz" in published()
@@ -215,13 +216,33 @@ def test_a_row_that_the_error_of_a_section_names_is_not_shown_again() -> None:
     assert "nowhere-product-2'" in stdout
 
 
-def test_an_unexpected_error_is_logged_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("options", [{}, {"json": True}, {"verbosity": 0}], ids=str)
+def test_an_unexpected_error_is_on_the_console_once_and_with_its_traceback(
+    options: dict[str, Any], capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     register("broken", Broken)
 
     with log_on_console():
-        run()
+        _, stderr, failure = run(**options)
 
-    assert "Traceback" in capsys.readouterr().err
+    shown = str(failure) + stderr + capsys.readouterr().err
+    assert shown.count("Traceback (most recent call last)") == 1
+    assert shown.count("RuntimeError: the rows cannot be read") == 1
+    # Log files have it, too.
+    assert "Traceback" in caplog.text
+
+
+def test_an_unexpected_error_of_a_site_is_on_the_console_with_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_args: Any) -> Any:
+        raise RuntimeError("the bucket is away")
+
+    register("products", Products)
+    monkeypatch.setattr(InMemoryStorage, "listdir", fail)
+
+    _, _, failure = run()
+
+    assert "site example.com: Traceback (most recent call last)" in str(failure)
+    assert str(failure).count("RuntimeError: the bucket is away") == 1
 
 
 def test_other_logs_get_what_the_console_does_not(caplog: pytest.LogCaptureFixture) -> None:
@@ -728,7 +749,8 @@ def test_options_that_have_no_effect_are_an_error(one: str, other: str) -> None:
     assert failure.returncode == 2
 
 
-def test_full_has_no_effect_on_the_status() -> None:
+@pytest.mark.parametrize("one", ["--check", "--status"])
+def test_full_has_no_effect_on_what_only_compares(one: str) -> None:
     _, _, failure = run("--status", "--full")
 
     assert str(failure) == "--full has no effect with --status, which only reads. Leave it out."

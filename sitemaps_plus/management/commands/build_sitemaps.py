@@ -108,7 +108,7 @@ class Command(BaseCommand):
 
     def _end(self, result: BuildResult, if_locked: str, caught: list[int]) -> None:
         """Exit with the status of a build that was stopped, failed or found a site locked."""
-        failed = [f"{s.site} {s.label}: {s.error}" for s in result.sections if s.error] + result.errors
+        failed = reports.failure_lines(result)
         if result.is_stopped:
             self.stderr.write("The build was stopped. Its published files are complete; the next build does the rest.")
             sys.exit(128 + (caught[0] if caught else signal.SIGTERM))

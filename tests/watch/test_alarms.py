@@ -1,6 +1,5 @@
 """The alarms about sites and sections, with their remedies."""
 
-import io
 import json
 import re
 from datetime import timedelta
@@ -9,7 +8,6 @@ from typing import Any
 import pytest
 from django.contrib.sites.models import Site
 from django.core.files.storage import storages
-from django.core.management import call_command
 from django.db.models import F
 from django.utils import formats, timezone
 
@@ -200,17 +198,6 @@ def test_silence_is_measured_by_the_clock_of_the_database(site: BuiltSet, monkey
     monkeypatch.setattr(timezone, "now", lambda: now + timedelta(hours=3))
 
     assert alarms() == []
-
-
-@pytest.mark.parametrize(("seconds", "line"), [(0, "a build is running: process 7"), (100, "No sign of life for 10")])
-def test_the_command_says_whether_a_build_is_running_or_silent(site: BuiltSet, seconds: float, line: str) -> None:
-    renewed(seconds)
-    out = io.StringIO()
-
-    call_command("build_sitemaps", status=True, stdout=out, no_color=True)
-
-    assert f"example.com: {line}" in out.getvalue()
-    assert out.getvalue().count("a build is running") == (seconds == 0)
 
 
 def test_a_section_that_was_stale_for_days_has_an_alarm_about_cron(site: BuiltSet) -> None:

@@ -1,20 +1,18 @@
-"""The state for monitors: the health view and its access rules, and the command."""
+"""The state for monitors: the health view and its access rules."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission, User
-from django.core.management import CommandError, call_command
 from django.test import Client, RequestFactory
 
 from built import BuiltSet
+from commands import run
 from samples import Products, make_products
 from sitemaps_plus import register
 from sitemaps_plus.build import build
-from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.views import health
 from testapp.models import Product
 
@@ -37,9 +35,6 @@ def site(settings: Any, tmp_path: Path) -> BuiltSet:
 def lose_all_rows() -> None:
     Product.objects.all().delete()
     build()
-
-
-# The view
 
 
 @pytest.mark.parametrize("how", ["header", "query"])
@@ -94,60 +89,7 @@ def test_only_reading_is_allowed(site: BuiltSet) -> None:
     assert Client().post(URL, query_params={"token": TOKEN}).status_code == 405
 
 
-# The command
-
-
-def run(*args: str) -> tuple[str, CommandError | None]:
-    stdout, failure = io.StringIO(), None
-    try:
-        call_command("build_sitemaps", "--status", *args, stdout=stdout, stderr=io.StringIO())
-    except CommandError as error:
-        failure = error
-    return stdout.getvalue(), failure
-
-
-def test_the_command_has_a_line_for_each_section(site: BuiltSet) -> None:
-    stdout, failure = run()
-
-    assert failure is None
-    assert stdout.startswith("example.com products: current, 15 URLs on 2 pages, built 20")
-
-
-def test_a_section_that_nobody_has_requested_has_no_number_yet(site: BuiltSet) -> None:
-    SitemapPage.objects.all().delete()
-    Build.objects.all().delete()
-
-    assert run()[0] == "example.com products: live, not counted yet\n"
-
-
-def test_the_command_shows_problems_with_remedies_and_fails(site: BuiltSet) -> None:
-    lose_all_rows()
-
-    stdout, failure = run()
-
-    assert (
-        "example.com products: The section lost all of its 15 URLs.\n    If this is intended, publish it with" in stdout
-    )
-    assert failure is not None
-    assert (failure.returncode, str(failure)) == (1, "1 error: see above, or the status page in the admin.")
-
-
 def test_the_command_and_the_view_give_the_same_json(site: BuiltSet) -> None:
-    stdout, _ = run("--json")
+    stdout, _, _ = run("--status", "--json")
 
     assert json.loads(stdout) == Client().get(URL, query_params={"token": TOKEN}).json()
-
-
-def test_the_command_can_show_one_site(site: BuiltSet) -> None:
-    site.use(ORIGIN={1: "https://example.com", 2: "https://example.org"})
-
-    assert {line.split()[0] for line in run("--site", "2")[0].splitlines()} == {"example.org"}
-    assert {line.split()[0] for line in run("--site", "example.com")[0].splitlines()} == {"example.com"}
-    assert "There is no site 'other'" in str(run("--site", "other")[1])
-
-
-def test_the_status_refuses_labels(site: BuiltSet) -> None:
-    _, failure = run("products")
-
-    assert failure is not None
-    assert (failure.returncode, "cannot be combined with labels" in str(failure)) == (2, True)

@@ -16,7 +16,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sitemaps_plus.admin import panels
+from sitemaps_plus.admin.build_charts import seconds_of
+from sitemaps_plus.admin.numbers import duration, number
+from sitemaps_plus.admin.panels import shown_failure
 from sitemaps_plus.models import Build, explained
 from sitemaps_plus.watch.readable import readable
 from sitemaps_plus.watch.status import TIME_LEFT, silence_of
@@ -102,9 +104,9 @@ class BuildAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("duration"))
     def took(self, build: Build) -> str:
         """Return the duration of the build."""
-        seconds = panels.seconds_of(build)
+        seconds = seconds_of(build)
         # Never broken into two lines.
-        return "" if seconds is None else panels.duration(seconds).replace(" ", "\u00a0")
+        return "" if seconds is None else duration(seconds).replace(" ", "\u00a0")
 
     @admin.display(description=gettext_lazy("errors"))
     def failures(self, build: Build) -> SafeString:
@@ -121,8 +123,8 @@ class BuildAdmin(ReadOnlyAdmin):
 def _result(outcome: Mapping[str, Any]) -> str:
     """Return the result of a section in words."""
     names = ("urls", "pages", "rendered", "left_out")
-    counts = {name: panels.number(outcome.get(name) or 0) for name in names}
-    if failure := panels.shown_failure(outcome):
+    counts = {name: number(outcome.get(name) or 0) for name in names}
+    if failure := shown_failure(outcome):
         text = _("%(failure)s: %(error)s Published: URLs: %(urls)s, pages: %(pages)s, rows left out: %(left_out)s")
         return text % {**counts, "failure": failure, "error": outcome["error"]}
     return _("URLs: %(urls)s, pages: %(pages)s, rendered: %(rendered)s, rows left out: %(left_out)s") % counts

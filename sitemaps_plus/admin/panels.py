@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.template.defaultfilters import filesizeformat
-from django.utils import formats
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from sitemaps_plus.admin.build_charts import site_charts
 from sitemaps_plus.admin.charts import Chart
 from sitemaps_plus.admin.links import MakeUrl, ObjectUrl
+from sitemaps_plus.admin.numbers import number
 from sitemaps_plus.build.results import BuildProgress
 from sitemaps_plus.models import Build, SitemapPage
 from sitemaps_plus.plan.pages import url_count
@@ -299,7 +300,7 @@ def site_panel(
             for one in status.sections
             for row in left_out_rows(one.problems[:PROBLEMS_PER_SECTION], one.section, object_url)
         ],
-        charts=_site_charts(status.builds, f"site-{status.site.id}"),
+        charts=site_charts(status.builds, f"site-{status.site.id}"),
         visits=visits.get((status.site.id, ""), ()),
         build_url=make_url("history", status.last_ended.pk) if status.last_ended else "",
         is_starting=is_starting,
@@ -343,20 +344,6 @@ def limits_of(section: Section) -> tuple[str, str]:
     return number(section.urls_limit), filesizeformat(section.profile.max_bytes)
 
 
-def section_charts(builds: Sequence[Build], label: str) -> list[Chart]:
-    """Return the charts of a section, over the builds that included it."""
-    found = [outcome for build in reversed(builds) if (outcome := _outcome(build, label))]
-    series = (
-        ("urls", _("URLs"), number, "line"),
-        ("bytes", _("Size"), filesizeformat, "line"),
-        ("rendered", _("Pages rendered"), number, "bars"),
-    )
-    return [
-        Chart(name=name, title=title, values=[one.get(name) for one in found], show=show, kind=kind)  # type: ignore[arg-type]
-        for name, title, show, kind in series
-    ]
-
-
 def shown_failure(outcome: Mapping[str, Any]) -> str:
     """Return how a build ended that did not publish a section, in the active language; "" if it was published."""
     failure = failure_of(outcome)
@@ -369,49 +356,6 @@ def progress_of(build: Build) -> Progress:
     if not found:
         return Progress(build.progress or _("The build has begun."), 0, 0)
     return Progress(build.progress, found.done, found.known)
-
-
-def number(value: float) -> str:
-    """Return a whole number as the active language writes it."""
-    return formats.number_format(round(value), force_grouping=True)
-
-
-def duration(value: float) -> str:
-    """Return seconds as text."""
-    if value < 120:
-        digits = 1 if value < 10 else 0
-        # Rounded here, because number_format cuts off the digits that are too many.
-        return _("%(count)s s") % {"count": formats.number_format(round(value, digits), digits)}
-    if value < 7200:
-        return _("%(count)s min") % {"count": number(value / 60)}
-    return _("%(count)s h") % {"count": number(value / 3600)}
-
-
-def seconds_of(build: Build) -> float | None:
-    """Return how long a build took; None if it is running or died."""
-    if not build.ended_at or build.result == Build.Result.LOST:
-        return None
-    return max(0.0, (build.ended_at - build.started_at).total_seconds())
-
-
-def _site_charts(builds: Sequence[Build], name: str) -> list[Chart]:
-    # A build of some sections has no totals of the site.
-    whole = [build for build in reversed(builds) if build.ended_at and not build.labels]
-    return [
-        Chart(name=f"{name}-urls", title=_("URLs"), values=[build.urls for build in whole], show=number),
-        Chart(name=f"{name}-bytes", title=_("Size"), values=[build.bytes for build in whole], show=filesizeformat),
-        Chart(
-            name=f"{name}-seconds",
-            title=_("Build time"),
-            values=[seconds_of(build) for build in whole],
-            show=duration,
-            kind="bars",
-        ),
-    ]
-
-
-def _outcome(build: Build, label: str) -> dict[str, Any] | None:
-    return next((one for one in build.sections if one.get("label") == label), None)
 
 
 def _alarm(alarm: Alarm, where: str, url: str) -> ShownAlarm:

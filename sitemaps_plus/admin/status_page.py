@@ -17,7 +17,7 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from sitemaps_plus.admin import found, panels, starting
+from sitemaps_plus.admin import build_charts, found, panels, starting
 from sitemaps_plus.admin.builds import ReadOnlyAdmin, explaining
 from sitemaps_plus.admin.links import VIEWS, AdminUrls, built_file, live_url
 from sitemaps_plus.conf import get_settings
@@ -104,7 +104,7 @@ class StatusAdmin(ReadOnlyAdmin):
             "pages": _page_rows(status, [page.record for page in shown], urls),
             "shown": shown,
             "left_out": panels.left_out_rows(status.problems, status.section, urls.object_url),
-            "charts": panels.section_charts(site.status.builds, label),
+            "charts": build_charts.section_charts(site.status.builds, label),
             "live_url": live_url(request, site.status.site, "section", label),
             "is_live": bool(panel.running or panel.is_starting),
         }

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from samples import SITE
-from sitemaps_plus.admin import panels
+from sitemaps_plus.admin import build_charts, numbers, panels
 from sitemaps_plus.models import Build
 from sitemaps_plus.plan.currency import CONTENT_CHANGED
 from sitemaps_plus.templatetags.sitemaps_plus_admin import ago
@@ -43,13 +43,13 @@ def test_the_progress_of_a_build_has_a_text_and_numbers():
     [(0.04, "0.0 s"), (9.96, "10.0 s"), (75.4, "75 s"), (600, "10 min"), (90_000, "25 h")],
 )
 def test_a_duration_is_as_exact_as_it_is_short(seconds, text):
-    assert panels.duration(seconds) == text
+    assert numbers.duration(seconds) == text
 
 
 def test_a_build_that_runs_or_died_took_no_known_time():
-    assert panels.seconds_of(ended()) == 5
-    assert panels.seconds_of(ended(ended_at=None)) is None
-    assert panels.seconds_of(ended(result=Build.Result.LOST)) is None
+    assert build_charts.seconds_of(ended()) == 5
+    assert build_charts.seconds_of(ended(ended_at=None)) is None
+    assert build_charts.seconds_of(ended(result=Build.Result.LOST)) is None
 
 
 def test_the_charts_of_a_site_are_of_builds_of_all_sections_and_end_with_the_newest():
@@ -69,7 +69,7 @@ def test_the_charts_of_a_site_are_of_builds_of_all_sections_and_end_with_the_new
 def test_the_charts_of_a_section_show_the_builds_that_included_it():
     builds = [ended(sections=[{"label": "news", "urls": 7, "bytes": 70, "rendered": 1}]), ended(sections=[])]
 
-    urls, *_ = panels.section_charts(builds, "news")
+    urls, *_ = build_charts.section_charts(builds, "news")
 
     assert urls.values == [7]
 

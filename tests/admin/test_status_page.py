@@ -13,7 +13,7 @@ from django.utils import timezone, translation
 from admin_pages import HISTORY, SECTION, STATUS, Broken, client_of, page, running, tags, user, words
 from samples import Products, replace_section, unregister_all
 from sitemaps_plus import ModelSitemap, register, registry
-from sitemaps_plus.admin import panels
+from sitemaps_plus.admin import numbers
 from sitemaps_plus.build import build
 from sitemaps_plus.models import Build, CrawlerVisit, SitemapPage
 from sitemaps_plus.plan.pages import numbered
@@ -314,7 +314,7 @@ def test_the_page_follows_the_direction_and_number_format_of_the_language(boss):
 
     assert 'dir="rtl"' in response.content.decode()
     with translation.override("de"):
-        assert panels.number(1234567) == "1.234.567"
+        assert numbers.number(1234567) == "1.234.567"
 
 
 def test_a_large_installation_opens_in_few_queries(boss, settings, django_assert_max_num_queries, capsys):

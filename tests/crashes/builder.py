@@ -1,6 +1,7 @@
 """A process in which Django is loaded, and which forks a build for each line that it reads: that costs milliseconds."""
 
 import errno
+import gc
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from django.conf import settings
 from django.core.management import ManagementUtility
 from django.db import connection, connections
 from django.db.models import F
+from django.template import engines
 
 from sitemaps_plus.declare.registry import registry
 
@@ -25,8 +27,16 @@ from sitemaps_plus.declare.registry import registry
 def main() -> None:
     django.setup()
     # What every build reads, once for all of them.
-    for module in ("sitemaps_plus.management.commands.build_sitemaps", settings.ROOT_URLCONF):
+    for module in (
+        "sitemaps_plus.management.commands.build_sitemaps",
+        "sitemaps_plus.serve.head",
+        "sitemaps_plus.stores.fast",
+        "django.db.models.sql.compiler",
+        settings.ROOT_URLCONF,
+    ):
         import_module(module)
+    engines.all()
+    gc.freeze()
 
     assert all(one.connection is None for one in connections.all()), "a connection cannot be shared with a fork"
     print("ready", flush=True)
@@ -70,7 +80,7 @@ def build(
     database: dict[str, Any] | None = None,
     settings_: dict[str, Any] | None = None,
     verifies: bool = True,
-    syncs: bool = True,
+    quick: bool = False,
     code: str = "",
     at: int | str | None = None,
     send: int = signal.SIGKILL,
@@ -78,8 +88,8 @@ def build(
 ) -> int:
     """Run the command, with other files, another staging area, other settings and values of the database as given.
 
-    Without `verifies` no page is rendered only to compare it, and without `syncs` nothing is flushed to the disk. With
-    `code` the project is another one. The disk is full at `room` bytes. The build sends itself a signal at the step of
+    Without `verifies` no page is rendered only to compare it. A `quick` build flushes nothing to the disk, and does not
+    look for missing tables. With `code` the project is another one. The disk is full at `room` bytes. The build sends itself a signal at the step of
     the number `at`, or at the first one of that kind.
     """
     if files is not None:
@@ -89,11 +99,12 @@ def build(
     change_code(code)
     if not verifies:
         import_module("sitemaps_plus.plan.verification").Allowance.choose = lambda *_args: set()
-    if not syncs:
+    if quick:
         os.fsync = lambda _handle: None
+        import_module("sitemaps_plus.management.commands.build_sitemaps").missing_tables = lambda *_args: None
     places = [settings.STORAGES["sitemaps"]["OPTIONS"]["location"], settings.SITEMAPS_PLUS["STAGING"]]
     if at is not None:
-        watch(Steps(at, send, notes), places, syncs=syncs)
+        watch(Steps(at, send, notes), places, is_flushed=not quick)
     if room is not None:
         limit_disk(Path(places[0]), room)
     began = time.monotonic()
@@ -163,7 +174,7 @@ def kind_of(step: str) -> str:
     return f"{what} {next((kind for kind, pattern in NAMES.items() if re.match(pattern, name)), 'other')}"
 
 
-def watch(step: Callable[[str], None], places: list[str], *, syncs: bool) -> None:
+def watch(step: Callable[[str], None], places: list[str], *, is_flushed: bool) -> None:
     """Call `step` before each change of a file in one of those places, and before each write to the database.
 
     Also before a file is flushed to the disk, if that is done.
@@ -192,7 +203,7 @@ def watch(step: Callable[[str], None], places: list[str], *, syncs: bool) -> Non
             step(" ".join(sql.split()[:3]))
         return execute(sql, *rest)
 
-    if syncs:
+    if is_flushed:
         os.fsync = synced
     sys.addaudithook(hook)
     connection.execute_wrappers.append(statement)

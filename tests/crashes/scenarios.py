@@ -55,7 +55,7 @@ class State:
             "staging": str(self.folder / "staging"),
             "database": {"NAME": str(self.database)},
             "verifies": False,
-            "syncs": False,
+            "quick": True,
             **self.how,
         }
 

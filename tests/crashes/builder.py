@@ -89,8 +89,8 @@ def build(
     """Run the command, with other files, another staging area, other settings and values of the database as given.
 
     Without `verifies` no page is rendered only to compare it. A `quick` build flushes nothing to the disk, and does not
-    look for missing tables. With `code` the project is another one. The disk is full at `room` bytes. The build sends itself a signal at the step of
-    the number `at`, or at the first one of that kind.
+    look for missing tables. With `code` the project is another one. The disk is full at `room` bytes. The build sends
+    itself a signal at the step of the number `at`, or at the first one of that kind.
     """
     if files is not None:
         settings.STORAGES["sitemaps"]["OPTIONS"]["location"] = files

@@ -26,6 +26,9 @@ LEASE = 300
 RENEW_EVERY = 30
 """Seconds after which a living build renews its lease, between two pages."""
 
+SILENT = 3 * RENEW_EVERY
+"""Seconds without renewal of its lease after which a running build gives no sign of life."""
+
 
 class SitemapPage(models.Model):
     """One page number of one section of one site; never deleted, because a number is issued only once.

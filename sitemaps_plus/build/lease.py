@@ -17,7 +17,7 @@ from django.db.models import F, QuerySet
 from sitemaps_plus.build.results import BuildProgress
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import BuildLocked, LeaseLost, SitemapError, Stopped
-from sitemaps_plus.models import LEASE, RENEW_EVERY, Build, DatabaseNow
+from sitemaps_plus.models import LEASE, RENEW_EVERY, SILENT, Build, DatabaseNow
 from sitemaps_plus.plan.sites import SiteOrigin
 
 logger = logging.getLogger("sitemaps_plus")
@@ -253,6 +253,12 @@ class _Other(NamedTuple):
 
     def refusal(self, site: SiteOrigin) -> str:
         age, left = (timedelta(seconds=max(0, round(period.total_seconds()))) for period in (self.age, self.left))
+        silence = LEASE - round(left.total_seconds())
+        if silence >= SILENT:
+            return (
+                f"Another build of {site.domain} has the lease, but has given no sign of life for {silence} seconds: "
+                f"{self.holder}. If it died, a build can begin in {left} (h:mm:ss); --if-locked wait does so."
+            )
         return (
             f"Another build of {site.domain} has been running for {age} (h:mm:ss): {self.holder}. Wait until it has "
             f"ended, for example with --if-locked wait. Should it have died, its lease ends in {left} at the latest."

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError
-from sitemaps_plus.models import LEASE, RENEW_EVERY, Build, DatabaseNow, SitemapPage
+from sitemaps_plus.models import LEASE, SILENT, Build, DatabaseNow, SitemapPage
 from sitemaps_plus.plan.currency import CONTENT_CHANGED, NO_URLS, CurrencyCheck, Reason, unlisted, unregistered
 from sitemaps_plus.plan.pages import Plan, make_plan, url_count
 from sitemaps_plus.plan.sections import Section, get_section, neutral
@@ -27,9 +27,6 @@ logger = logging.getLogger("sitemaps_plus")
 
 SHOWN_BUILDS = 60
 """Most builds of a site that are read, the newest first."""
-
-SILENT = 3 * RENEW_EVERY
-"""Seconds without renewal of its lease after which a running build gives no sign of life."""
 
 TIME_LEFT = ExpressionWrapper(F("expires_at") - DatabaseNow(), output_field=DurationField())
 """How long the lease of a build holds if it is not renewed; the database compares, as its clock wrote the value."""

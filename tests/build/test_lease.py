@@ -105,6 +105,16 @@ def answer(process: subprocess.Popen[str]) -> str:
 # One at a time
 
 
+def test_a_second_build_of_the_site_hears_of_a_first_one_that_gives_no_sign_of_life() -> None:
+    with hold(SITE):
+        Build.objects.update(expires_at=timezone.now() + timedelta(seconds=LEASE - 100))
+        with (
+            pytest.raises(BuildLocked, match=r"no sign of life for 10[0-9] seconds: process .* can begin in 0:03:"),
+            hold(SITE),
+        ):
+            pytest.fail("both build")
+
+
 def test_a_second_build_of_the_site_hears_who_builds_since_when_and_for_how_long_at_most() -> None:
     with hold(SITE):
         Build.objects.update(started_at=timezone.now() - timedelta(minutes=12, seconds=3))

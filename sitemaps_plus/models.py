@@ -31,7 +31,7 @@ SILENT = 3 * RENEW_EVERY
 
 
 class SitemapPage(models.Model):
-    """One page number of one section of one site; never deleted, because a number is issued only once.
+    """One page number of one section of one site; the highest number stays, because a number is issued only once.
 
     Only ``sitemaps_plus.plan.planner`` and ``sitemaps_plus.plan.records`` write it.
     """
@@ -98,6 +98,15 @@ class SitemapPage(models.Model):
     )
     unseen_at = models.DateTimeField(
         _("unseen changes found at"), null=True, blank=True, help_text=_("When a rendering last found such a change.")
+    )
+    shown_end = models.JSONField(
+        _("shown end"),
+        null=True,
+        blank=True,
+        help_text=_("Key up to which views show the page for a while after it gave up rows; empty for no bound."),
+    )
+    shown_until = models.DateTimeField(
+        _("shown until"), null=True, blank=True, help_text=_("Until when views show the rows that the page had.")
     )
     retired_at = models.DateTimeField(_("retired at"), null=True, blank=True)
 

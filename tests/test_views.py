@@ -15,6 +15,7 @@ from django.urls import clear_script_prefix, include, path, set_script_prefix
 from django.utils import timezone, translation
 from pytest_django.asserts import assertContains, assertNotContains
 
+from clock import Clock
 from samples import SITE, Products, make_products, paths, render_page, section_of
 from sitemaps_plus import NewsSitemap, UrlFor, register, registry, views
 from sitemaps_plus.errors import NoOrigin
@@ -147,12 +148,13 @@ def test_what_does_not_exist_is_not_found_with_a_clear_text(client: Client, addr
         assert response.headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
 
 
-def test_a_retired_number_is_gone_with_a_clear_text(client: Client) -> None:
+def test_a_retired_number_is_gone_with_a_clear_text(client: Client, clock: Clock) -> None:
     make_products(2)
     client.get(PAGE)
 
     refresh(section_of(Products), repack=True)
     cache.clear()
+    clock.pass_(minutes=3)
 
     response = client.get(PAGE)
     assert response.status_code == 410

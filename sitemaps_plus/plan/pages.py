@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.utils import timezone
 
 from sitemaps_plus.errors import PageGone, PageNotFound
 from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.plan.holds import is_held
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.sections import Section
 
@@ -28,6 +30,8 @@ class Page:
     """Start of the next page; None for no upper bound."""
     part: tuple[int, int | None] = (0, None)
     """The slice of its URLs that is wanted, without its end; only for pages cut by position."""
+    is_held: bool = False
+    """Whether these are the rows that it had before it gave some to other pages; see `plan.holds`."""
 
     @property
     def number(self) -> int:
@@ -53,6 +57,8 @@ class Plan:
 
     section: Section
     pages: Sequence[Page]
+    has_new_pages: bool = False
+    """Whether pages were added by the refresh that returned it."""
 
     @property
     def checked_at(self) -> datetime | None:
@@ -72,15 +78,39 @@ class Plan:
 
     def find(self, number: int) -> Page:
         """Return the page with `number`; raise PageGone if it is retired, PageNotFound if there is none."""
+        return self._find(number, holds=False)
+
+    def find_shown(self, number: int) -> Page:
+        """Return what `find` does, or the page with the rows that it had while it is held: as views show it."""
+        return self._find(number, holds=True)
+
+    def _find(self, number: int, *, holds: bool) -> Page:
+        label = self.section.label
         for page in self.pages:
             if page.number == number:
+                if holds and is_held(page.record, timezone.now()):
+                    return self._held(page)
                 if page.record.rows != 0 or self.is_listed(page):
                     return page
-                raise PageNotFound(f"Page {number} of the sitemap {self.section.label!r} has no URLs at present.")
-        retired = numbered(self.section).filter(number=number, retired_at__isnull=False)
-        if self.section.paged_by == "key" and retired.exists():
-            raise PageGone(f"Page {number} of the sitemap {self.section.label!r} is gone; see the index for its pages.")
-        raise PageNotFound(f"The sitemap {self.section.label!r} has no page {number}; see the index for its pages.")
+                raise PageNotFound(f"Page {number} of the sitemap {label!r} has no URLs at present.")
+        # Most retired numbers have no record any more, but the highest number of all has.
+        issued = numbered(self.section).filter(number__gte=number).order_by("number").first() if number > 0 else None
+        if issued is None or self.section.paged_by != "key" or (issued.number == number and not issued.is_retired):
+            raise PageNotFound(f"The sitemap {label!r} has no page {number}; see the index for its pages.")
+        if holds and issued.number == number and is_held(issued, timezone.now()):
+            return self._held(Page(record=issued))
+        raise PageGone(f"Page {number} of the sitemap {label!r} is gone; see the index for its pages.")
+
+    def _held(self, page: Page) -> Page:
+        record, key = page.record, self.section.key
+        if not self.has_key_of(record):
+            return replace(page, is_held=True)
+        start, end = (None if one is None else key.load(one) for one in (record.start, record.shown_end))
+        return replace(page, start=start, end=end, is_held=True)
+
+    def has_key_of(self, record: SitemapPage) -> bool:
+        """Return whether the boundaries of a record are of the key by which the section is divided now."""
+        return record.layout.endswith(f", by {self.section.key}")
 
     def page_of(self, key: KeyValue) -> Page | None:
         """Return the page of the row with `key`, or None where there is no such row; for pages cut by key."""

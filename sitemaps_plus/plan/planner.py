@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from django.utils import timezone
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import TooManyPages
 from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.plan import holds
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page, Plan, active, make_plan, numbered
 from sitemaps_plus.plan.records import newest_of
@@ -27,6 +29,8 @@ from sitemaps_plus.plan.validators import Measure, count_rows, measure, moment
 from sitemaps_plus.protocol.limits import MAX_URLS
 
 logger = logging.getLogger("sitemaps_plus")
+
+_DELETED_AT_ONCE = 500
 
 
 def refresh(
@@ -58,7 +62,8 @@ def refresh(
         try:
             if not records:
                 _make_lock(section)
-            return make_plan(section, _renew_stored(planner, is_forced=is_forced, repack=repack, split=split))
+            records = _renew_stored(planner, is_forced=is_forced, repack=repack, split=split)
+            return replace(make_plan(section, records), has_new_pages=planner.has_new_pages)
         except DatabaseError as error:
             planner = _Planner(section, planner.now, since, only_counts=only_counts)
             if is_last:
@@ -82,6 +87,8 @@ def _renew_stored(
         before = {record.pk: _values(record) for record in records}
         records = planner.renew(records, repack=repack, split=split)
         planner.save(records, before)
+        if planner.retired or (is_forced and not split):
+            planner.forget_retired(records)
         return records
 
 
@@ -98,6 +105,9 @@ class _Planner:
         self.using: str | None = None
         """The database in which records are read and written; None if they are only read."""
         self.retired: list[SitemapPage] = []
+        self.givers: list[SitemapPage] = []
+        """Pages that gave up rows, to new pages."""
+        self.has_new_pages = False
 
     def is_due(self, records: Sequence[SitemapPage]) -> bool:
         """Return whether the plan is missing, too old, or of another layout."""
@@ -119,7 +129,7 @@ class _Planner:
         records = [record for record in records if record.layout]
         wanted: Collection[SitemapPage] | None = None
         if repack or any(record.layout != self.section.layout for record in records):
-            self.retired += records
+            self._retire(records)
             records = []
         elif records and split:
             is_due = self.is_due(records)
@@ -127,6 +137,7 @@ class _Planner:
             # Only the two halves: many pages may be split one after the other.
             wanted = None if is_due else halves
         records = list(self._measured(records or self._cut(free), wanted))
+        holds.hold(self.givers, timezone.now())
         if sum(record.rows != 0 for record in records) > MAX_URLS:
             raise self._too_many()
         if wanted is None:
@@ -137,12 +148,13 @@ class _Planner:
         """Write what differs from `before`: first the pages that give up their start, then those that take it."""
         for record in self.retired:
             record.retired_at, record.start_digest = self.now, None
-            record.save(using=self.using, update_fields=("retired_at", "start_digest"))
+            record.save(using=self.using, update_fields=("retired_at", "start_digest", "shown_end", "shown_until"))
         moved = []
         for record in records:
             known = before.get(record.pk)
             if known is None:
                 record.save(using=self.using)
+                self.has_new_pages = True
                 continue
             differing = [name for name, value in _values(record).items() if value != known[name]]
             if differing == ["rank"]:
@@ -151,6 +163,35 @@ class _Planner:
                 record.save(using=self.using, update_fields=differing)
         # One split moves all later pages: too many for one query each.
         SitemapPage.objects.using(self.using).bulk_update(moved, ["rank"], batch_size=200)
+
+    def forget_retired(self, records: Sequence[SitemapPage]) -> None:
+        """Delete the records of retired pages that are no longer held.
+
+        A number up to the highest one that is not a page is retired, so that the highest one is enough. Number 1 stays
+        because it is the lock. Pages by position come back under their numbers.
+        """
+        if self.section.paged_by == "position":
+            return
+        retired = list(numbered(self.section, self.using).exclude(retired_at=None).only("number", "shown_until"))
+        highest = max(record.number for record in (*records, *retired))
+        now = timezone.now()
+        over = [one.pk for one in retired if one.number not in (1, highest) and not holds.is_held(one, now)]
+        for at in range(0, len(over), _DELETED_AT_ONCE):
+            chunk = over[at : at + _DELETED_AT_ONCE]
+            numbered(self.section, self.using).filter(pk__in=chunk).exclude(retired_at=None).delete()
+
+    def _retire(self, records: Sequence[SitemapPage]) -> None:
+        """Retire pages by key; those that have rows are held."""
+        self.retired += records
+        for record, later in itertools.zip_longest(records, records[1:]):
+            if record.rows != 0:
+                self._give(record, None if later is None else later.start)
+
+    def _give(self, record: SitemapPage, end: list[Any] | None) -> None:
+        """Note that a page that ended at `end` gives up rows, unless nobody can know it yet."""
+        if record.validator and not any(record is giver for giver in self.givers):
+            holds.keep_end(record, end, self.now)
+            self.givers.append(record)
 
     def _cut(self, free: list[SitemapPage]) -> list[SitemapPage]:
         """Return new records for all rows; the record that only served as lock becomes the first page."""
@@ -174,6 +215,7 @@ class _Planner:
             if not starts:
                 yield self._updated(page.record, found)
                 continue
+            self._give(page.record, self._stored(page.end))
             records = [page.record, *map(self._new, starts)]
             for record, start, end in zip(records, [page.start, *starts], [*starts, page.end], strict=True):
                 yield self._updated(record, self._measure(Page(record=record, start=start, end=end)))
@@ -219,6 +261,7 @@ class _Planner:
                 and page.rows(self.section).filter(is_row).exists()
             ):
                 upper = self._new(at)
+                self._give(page.record, self._stored(page.end))
                 return [*records[: index + 1], upper, *records[index + 1 :]], [page.record, upper]
         return records, []
 
@@ -251,8 +294,10 @@ class _Planner:
 
     def _new(self, start: KeyValue | None) -> SitemapPage:
         section = self.section
-        stored = None if start is None else section.key.dump(start)
-        return SitemapPage(site=section.site.id, label=section.label, start=stored, layout=section.layout)
+        return SitemapPage(site=section.site.id, label=section.label, start=self._stored(start), layout=section.layout)
+
+    def _stored(self, key: KeyValue | None) -> list[Any] | None:
+        return None if key is None else self.section.key.dump(key)
 
     def _numbered(self, records: list[SitemapPage]) -> list[SitemapPage]:
         highest = numbered(self.section, self.using).aggregate(highest=Max("number"))["highest"] or 0

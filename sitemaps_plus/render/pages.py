@@ -42,20 +42,37 @@ def render_planned(
     strict: bool | None = None,
     plan: Plan | None = None,
     record: Record = record_rendering,
+    find: Callable[[Plan, int], Page] = Plan.find,
 ) -> tuple[Document, Plan]:
     """Return one page and its plan; this is a new plan if the page was too large and had to be split.
 
-    Raises PageNotFound, PageGone, or StrictError if ``STRICT`` is on and a row is invalid.
+    `find` returns the page of a plan. Raises PageNotFound, PageGone, PageFull if the page is held and too large, or
+    StrictError if ``STRICT`` is on and a row is invalid.
     """
     with neutral():
         plan = plan or refresh(section)
         for _ in range(MOST_SPLITS):
-            page = plan.find(number)
+            page = find(plan, number)
             try:
                 return render_as_planned(section, page, as_text=as_text, strict=strict, record=record), plan
             except PageFull as full:
+                if page.is_held:
+                    raise
                 plan = split_page(section, number, full)
         raise does_not_fit(section, number)
+
+
+def render_part(section: Section, page: Page, full: PageFull, *, as_text: bool = False) -> Document:
+    """Return as many rows of a page as fit, from its start on, after rendering all of them raised `full`."""
+    with neutral():
+        for _ in range(MOST_SPLITS):
+            page = replace(page, end=_as_key(full.split_at))
+            try:
+                return render_as_planned(section, page, as_text=as_text)
+            except PageFull as still:
+                # Rows were inserted in the meantime.
+                full = still
+        raise does_not_fit(section, page.number)
 
 
 def render_as_planned(
@@ -93,7 +110,8 @@ def _render(section: Section, page: Page, as_text: bool, strict: bool, record: R
     sampler, seen = Sampler(), SeenRows(section)
     packed = pack(sampler.watch(_written(section, page, as_text, cleaner, tally, seen)), get_settings().GZIP_LEVEL)
     seconds = time.perf_counter() - started
-    if section.site.is_configured and not as_text:
+    # A held page has other rows than its record.
+    if section.site.is_configured and not as_text and not page.is_held:
         record(
             section,
             page,
@@ -119,7 +137,9 @@ def _render(section: Section, page: Page, as_text: bool, strict: bool, record: R
     )
     if not tally.urls and not (section.is_windowed and page.number == 1):
         raise PageEmpty(f"Page {page.number} of the sitemap {section.label!r} has no URLs at present.", report=report)
-    return replace(packed, urls=tally.urls, changed_at=page.record.changed_at, report=report, sampler=sampler)
+    # The date of a held page is that of the form that it will have: earlier bytes must not have the same one.
+    changed_at = None if page.is_held else page.record.changed_at
+    return replace(packed, urls=tally.urls, changed_at=changed_at, report=report, sampler=sampler)
 
 
 def _listener(section: Section) -> Callable[[Problem], None] | None:

@@ -205,13 +205,25 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
     since = datetime.fromtimestamp(min(recheck_since, time.time() - LOOK_EVERY), UTC) if recheck_since else None
     started = time.time()
     try:
-        now = look(wanted, since, kept=kept, saved_at=recheck_since, compare=partial(_compare_pages, wanted.name))
+        now = look(
+            wanted,
+            since,
+            kept=kept if last else None,
+            last=last.gzipped if last else None,
+            saved_at=recheck_since,
+            compare=partial(_compare_pages, wanted.name),
+            holds=True,
+        )
         _next_check[wanted.label] = started + (1 + PATIENCE) * (time.time() - started)
         is_same = kept is not None and kept.version == now.version
         if kept and last and is_same and not now.is_due:
             cache.note(wanted.name, replace(kept, checked_at=_seconds(now.checked_at)))
+            if now.has_new_pages:
+                _renew_indexes(cache, wanted)
             return last
         made = now.make(last.gzipped if last and is_same else None)
+        if made.has_new_pages:
+            _renew_indexes(cache, wanted)
     except PageNotFound:
         # Else it would be served during the next check, and when the database is down.
         cache.forget(wanted.name)
@@ -226,6 +238,14 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
         _next_try[wanted.name] = time.time() + REST
     _keep(cache, wanted, made, served, kept if last else None)
     return served
+
+
+def _renew_indexes(cache: DocumentCache, wanted: Wanted) -> None:
+    """Have the indexes made at the next request: they lack pages that were added now."""
+    for label in {"", wanted.label}:
+        index = replace(wanted, label=label, number=0, as_text=False)
+        if index != wanted:
+            cache.expire(index.name)
 
 
 def _keep(cache: DocumentCache, wanted: Wanted, made: Made, served: Served, kept: Kept | None) -> None:

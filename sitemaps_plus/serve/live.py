@@ -12,9 +12,10 @@ from django.urls import get_script_prefix
 from django.utils import timezone
 
 from sitemaps_plus.conf import get_settings
-from sitemaps_plus.errors import PageEmpty, PageNotFound, SitemapError
+from sitemaps_plus.errors import PageEmpty, PageFull, PageNotFound, SitemapError
 from sitemaps_plus.plan import verification
 from sitemaps_plus.plan.currency import UNDECIDED, CurrencyCheck
+from sitemaps_plus.plan.holds import checked_no_later, is_held
 from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.records import has_moved, record_rendering, record_unseen
@@ -24,7 +25,8 @@ from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of, moment
 from sitemaps_plus.plan.verification import age_of, compare_after, longest
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.render.indexes import render_index
-from sitemaps_plus.render.pages import render_planned
+from sitemaps_plus.render.pages import Record, render_planned
+from sitemaps_plus.serve.held import render_full, render_held
 from sitemaps_plus.stores.cache import Kept
 from sitemaps_plus.stores.packing import Document, count_differences, unpack
 from sitemaps_plus.stores.published import PublishedFiles
@@ -60,6 +62,8 @@ class Made:
     """When its rows were read, in seconds since 1970; a built file may be older than this request."""
     seconds: float = 0.0
     """How long its last rendering took, if that is known."""
+    has_new_pages: bool = False
+    """Whether pages were added to a plan when it was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,13 +76,25 @@ class IndexLook:
     version: str = ""
     checked_at: datetime | None = None
     is_due: bool = True
+    has_new_pages: bool = False
 
     def make(self, last: bytes | None) -> Made:
         """Make the index."""
-        document = render_index(
-            self.wanted.site, label=self.wanted.label or None, since=self.since, compare=self._compare
+        has_new_pages = False
+
+        def compare(plans: Sequence[Plan]) -> bool:
+            nonlocal has_new_pages
+            has_new_pages = any(plan.has_new_pages for plan in plans)
+            return self._compare(plans)
+
+        document = render_index(self.wanted.site, label=self.wanted.label or None, since=self.since, compare=compare)
+        return Made(
+            document=document,
+            version="",
+            checked_at=document.checked_at,
+            rendered_at=time.time(),
+            has_new_pages=has_new_pages,
         )
-        return Made(document=document, version="", checked_at=document.checked_at, rendered_at=time.time())
 
     def _compare(self, plans: Sequence[Plan]) -> bool:
         """Have small pages compared whose last rendering is too old, the oldest first: their dates depend on it."""
@@ -90,7 +106,10 @@ class IndexLook:
                 # A page that nobody has rendered has no date that could be wrong. One without URLs may have some now.
                 # A large one is compared when it is requested: the index has to be quick.
                 seconds = page.record.seconds if page.record.digest and page.record.rows != 0 else None
-                if seconds is not None and seconds < verification.CHEAP and _is_due(one, plan, page, check):
+                # What is rendered of a held page is not recorded.
+                if seconds is None or seconds >= verification.CHEAP or is_held(page.record, now):
+                    continue
+                if _is_due(one, plan, page, check):
                     found.append((age_of(page, now), one))
         found.sort(key=lambda pair: -pair[0])
         return bool(found and self.compare and self.compare([one for _, one in found]))
@@ -112,27 +131,38 @@ class PageLook:
     """Whether it is time to render the page only to compare it with its last version."""
     kept: Kept | None
     """The last version."""
+    last: bytes | None
+    """Its gzip, whatever its version is."""
+    find: Callable[[Plan, int], Page]
+    """Returns the page of a plan as it is to be shown."""
 
     @property
     def checked_at(self) -> datetime | None:
-        """When the database was queried."""
-        return self.plan.checked_at
+        """When the database was queried; for a held page earlier, so that it is looked at when its time is over."""
+        return _checked_at(self.plan, self.page)
+
+    @property
+    def has_new_pages(self) -> bool:
+        """Whether pages were added to its plan."""
+        return self.plan.has_new_pages
 
     def make(self, last: bytes | None) -> Made:
         """Make the page; `last` is the gzip of its last version, if that has the version that is known now."""
-        document = None if self.is_due or self.wanted.as_text else self._built()
+        document = None if self.is_due or self.wanted.as_text or self.page.is_held else self._built()
         if document is not None:
             rendered_at = _rendered_at(self.wanted, self.page, None)
-            return self._made(document, self.plan, rendered_at, self.page.record.seconds or 0.0)
+            return self._made(document, self.plan, self.page, rendered_at, self.page.record.seconds or 0.0)
         began, started = time.time(), time.monotonic()
         record = self.page.record
         # With another recipe, which leaves the URLs unknown, or another origin it has to differ.
         known = record.digest if record.urls and record.origin == self.plan.section.base else ""
-        document, plan = self._rendered(last)
+        document, plan, page = self._rendered(last)
         seconds = time.monotonic() - started
-        if self.is_decided and plan is self.plan and not self.wanted.as_text:
+        if self.is_decided and plan is self.plan and not (self.wanted.as_text or page.is_held):
             self._tell_unseen(known, last, document)
-        return self._made(document, plan, began, seconds)
+        if self.kept and document.gzipped is self.last:
+            began = self.kept.rendered_at
+        return self._made(document, plan, page, began, seconds)
 
     def _tell_unseen(self, known: str, last: bytes | None, document: Document) -> None:
         """Record that a page differs from its last rendering, of digest `known`, although the database told nothing."""
@@ -149,21 +179,15 @@ class PageLook:
             last = built.gzipped if built and built.digest == known else None
         record_unseen(self.page, count_differences(unpack(last), document.chunks()) if last else 0)
 
-    def _rendered(self, last: bytes | None) -> tuple[Document, Plan]:
-        """Return the page and its plan; raise SitemapError if errors in code of the project took most of its URLs.
+    def _rendered(self, last: bytes | None) -> tuple[Document, Plan, Page]:
+        """Return the page with its plan; raise SitemapError if errors in code of the project took most of its URLs.
 
         Such a rendering is not recorded: `last` goes on being served.
         """
         found: list[tuple[Section, Page, dict[str, Any]]] = []
         empty: PageEmpty | None = None
         try:
-            document, plan = render_planned(
-                self.plan.section,
-                self.page.number,
-                as_text=self.wanted.as_text,
-                plan=self.plan,
-                record=lambda section, page, **values: found.append((section, page, values)),
-            )
+            document, plan, page = self._render(lambda section, page, **values: found.append((section, page, values)))
             report, urls = document.report, document.urls
         except PageEmpty as error:
             empty, report, urls = error, cast(Report, error.report), 0
@@ -175,14 +199,32 @@ class PageLook:
                 f"{before:,}, because code of the project raised errors. The first: row {first.key}, {first.hook}: "
                 f"{first.reason}"
             )
-        for section, page, values in found:
-            record_rendering(section, page, **values)
-            changed_at = page.record.changed_at
+        for section, one, values in found:
+            record_rendering(section, one, **values)
+            changed_at = one.record.changed_at
         if empty:
             raise empty
-        if self.wanted.as_text:
-            return replace(document, changed_at=self._text_changed_at(document)), plan
-        return replace(document, changed_at=changed_at) if found else document, plan
+        if self.wanted.as_text and not page.is_held:
+            return replace(document, changed_at=self._text_changed_at(document)), plan, page
+        return replace(document, changed_at=changed_at) if found else document, plan, page
+
+    def _render(self, record: Record) -> tuple[Document, Plan, Page]:
+        """Return the page with its plan, which is a new one if it had to be split; held pages are not recorded."""
+        section, as_text, plan, page = self.plan.section, self.wanted.as_text, self.plan, self.page
+        if page.is_held:
+            return render_held(plan, page, as_text=as_text, kept=self.kept, last=self.last), plan, page
+        try:
+            document, plan = render_planned(
+                section, page.number, as_text=as_text, plan=plan, record=record, find=self.find
+            )
+            return document, plan, page if plan is self.plan else self.find(plan, page.number)
+        except PageFull as full:
+            with neutral():
+                plan = refresh(section)
+                page = self.find(plan, page.number)
+            if not page.is_held or full.split_at is None:
+                raise
+            return render_full(plan, page, full, as_text=as_text, kept=self.kept, last=self.last), plan, page
 
     def _text_changed_at(self, document: Document) -> datetime | None:
         """Return when the text of a page changed, which is not recorded: that of the XML may be older."""
@@ -193,12 +235,17 @@ class PageLook:
             dates.append(timezone.now())
         return max((moment(date) for date in dates if date), default=None)
 
-    def _made(self, document: Document, plan: Plan, rendered_at: float, seconds: float) -> Made:
+    def _made(self, document: Document, plan: Plan, page: Page, rendered_at: float, seconds: float) -> Made:
         with neutral():
-            # Rendering may have split the page, and it has set its date.
-            version = _version(plan.section, plan.find(self.page.number), self.fingerprint)
+            # Rendering has set its date.
+            version = _version(plan.section, page, self.fingerprint)
         return Made(
-            document=document, version=version, checked_at=plan.checked_at, rendered_at=rendered_at, seconds=seconds
+            document=document,
+            version=version,
+            checked_at=_checked_at(plan, page),
+            rendered_at=rendered_at,
+            seconds=seconds,
+            has_new_pages=self.plan.has_new_pages or plan is not self.plan,
         )
 
     def _built(self) -> Document | None:
@@ -225,14 +272,17 @@ def look(
     since: datetime | None = None,
     *,
     kept: Kept | None = None,
+    last: bytes | None = None,
     saved_at: float = 0.0,
     compare: Callable[[Sequence[Wanted]], bool] | None = None,
+    holds: bool = False,
 ) -> Look:
     """Return what the database tells of a document; it is queried unless that happened after `since`.
 
     Without `since` it is queried at most once per ``CHECK_EVERY``. `kept` is the last version, and `saved_at` is when a
     row of the section was last saved, in seconds since 1970; both tell whether the page is due to be compared.
-    `compare` is called with those pages of an index that are due, and returns whether it rendered any.
+    `last` is the gzip of the last version. `compare` is called with those pages of an index that are due, and returns
+    whether it rendered any. With `holds` a page that gave up rows has them as long as it is held.
 
     Raises PageNotFound and PageGone.
     """
@@ -241,12 +291,13 @@ def look(
     with neutral():
         section = get_section(wanted.label, wanted.site)
         plan = refresh(section, since=since)
-        page = plan.find(wanted.number)
+        find = Plan.find_shown if holds else Plan.find
+        page = find(plan, wanted.number)
         # Read before the page is made: a row that changes in between gives another version the next time.
         fingerprint = fingerprint_of(section)
         check = CurrencyCheck(section, fingerprint)
         is_due = _is_due(wanted, plan, page, check, kept=kept, saved_at=saved_at)
-        if page.record.urls == 0 and not plan.is_listed(page) and not is_due:
+        if page.record.urls == 0 and not plan.is_listed(page) and not is_due and not page.is_held:
             raise PageNotFound(f"Page {page.number} of the sitemap {section.label!r} has no URLs at present.")
         return PageLook(
             wanted=wanted,
@@ -257,7 +308,13 @@ def look(
             is_decided=check.is_decided(page.record, _rendered_at(wanted, page, kept)),
             is_due=is_due,
             kept=kept,
+            last=last,
+            find=find,
         )
+
+
+def _checked_at(plan: Plan, page: Page) -> datetime | None:
+    return checked_no_later(page.record, plan.checked_at) if page.is_held else plan.checked_at
 
 
 def _is_due(
@@ -304,4 +361,5 @@ def _count_urls(page: bytes) -> int:
 def _version(section: Section, page: Page, fingerprint: Fingerprint) -> str:
     record = page.record
     # changed_at: a future lastmod shows once it is past, without a change of a row, and others may have seen more.
-    return " ".join(map(str, (record.validator, record.changed_at, fingerprint.text, section.recipe, section.base)))
+    parts = [record.validator, record.changed_at, fingerprint.text, section.recipe, section.base]
+    return " ".join(map(str, [*parts, "held"] if page.is_held else parts))

@@ -10,7 +10,7 @@ import secrets
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from django.core.cache import caches
@@ -167,6 +167,12 @@ class DocumentCache:
     def note(self, name: str, kept: Kept) -> None:
         """Store the metadata of a document whose bytes are there already."""
         self._ask(lambda cache: cache.set(_key(name), _value(kept), KEEP), None)
+
+    def expire(self, name: str) -> None:
+        """Have a document checked at the next request, at which others still get this version."""
+        kept, _ = self.find(name, "")
+        if kept:
+            self.note(name, replace(kept, checked_at=0.0))
 
     def forget(self, name: str) -> None:
         """Delete a document: without its metadata its bytes are not found."""

@@ -363,14 +363,16 @@ def test_the_indexes_follow_their_pages(clock):
 
 
 @pytest.mark.django_db
-def test_a_number_that_was_retired_is_gone_after_the_next_check(clock):
+def test_a_number_that_was_retired_is_gone_when_no_index_lists_it_any_more(clock):
     ProductFactory.bulk(10)
     shown(), shown(0)
     refresh(get_section("products", SITE), repack=True)
 
     clock.pass_(seconds=61)
-
     assert shown(0) == ["/sitemap-products-2.xml"]
+    assert shown() == product_paths()
+
+    clock.pass_(seconds=70)
     with pytest.raises(PageGone):
         serve(wanted())
 

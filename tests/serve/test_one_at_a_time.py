@@ -49,7 +49,9 @@ def xml(*args, **options):
 
 def looked(document):
     made = Made(document=document, version="", checked_at=timezone.now(), rendered_at=time.time())
-    return SimpleNamespace(version="", checked_at=timezone.now(), is_due=True, make=lambda _last: made)
+    return SimpleNamespace(
+        version="", checked_at=timezone.now(), is_due=True, has_new_pages=False, make=lambda _last: made
+    )
 
 
 class Maker:
@@ -291,7 +293,9 @@ def look(wanted, since=None, **_known):
     time.sleep(0.5)
     document = pack([b"<urlset/>"], 1)
     made = Made(document=document, version="", checked_at=timezone.now(), rendered_at=time.time())
-    return SimpleNamespace(version="", checked_at=timezone.now(), is_due=True, make=lambda _last: made)
+    return SimpleNamespace(
+        version="", checked_at=timezone.now(), is_due=True, has_new_pages=False, make=lambda _last: made
+    )
 
 
 cached.look = look

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import wraps
 from typing import Any
@@ -36,6 +37,7 @@ from sitemaps_plus.serve.cached import Served, serve
 from sitemaps_plus.serve.classic import index, sitemap
 from sitemaps_plus.serve.crawlers import note_visit
 from sitemaps_plus.serve.live import Wanted
+from sitemaps_plus.stores.cache import AHEAD
 from sitemaps_plus.stores.packing import unpack
 from sitemaps_plus.watch.alarms import overview
 
@@ -197,8 +199,7 @@ def _respond(request: HttpRequest, wanted: Wanted, extension: str) -> HttpRespon
     is_packed = extension == "xml.gz" or _accepts_gzip(request)
     headers = _headers(served, extension, is_packed)
     if is_conditional:
-        modified = None if served.changed_at is None else int(served.changed_at)
-        early = get_conditional_response(request, headers["ETag"], modified)
+        early = get_conditional_response(request, headers["ETag"], _last_modified(served))
         if early is not None:
             kept = {name: value for name, value in headers.items() if name in _WITHOUT_CONTENT}
             response = PublicResponse(status=early.status_code, headers=kept)
@@ -233,9 +234,15 @@ def _headers(served: Served, extension: str, is_packed: bool) -> dict[str, str]:
             headers["Content-Encoding"] = "gzip"
     if control := get_settings().CACHE_CONTROL:
         headers["Cache-Control"] = control
-    if served.changed_at is not None:
-        headers["Last-Modified"] = http_date(served.changed_at)
+    if (modified := _last_modified(served)) is not None:
+        headers["Last-Modified"] = http_date(modified)
     return headers
+
+
+def _last_modified(served: Served) -> int | None:
+    """Return when a document changed, in seconds since 1970; None if that is unknown, or in the future."""
+    is_ahead = served.changed_at is not None and served.changed_at > time.time() + AHEAD
+    return None if served.changed_at is None or is_ahead else int(served.changed_at)
 
 
 async def _async(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:

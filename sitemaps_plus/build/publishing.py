@@ -19,6 +19,8 @@ from sitemaps_plus.plan.pages import Page, Plan, stored_plan
 from sitemaps_plus.plan.records import record_publishing
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin, directory
+from sitemaps_plus.plan.validators import is_ahead
+from sitemaps_plus.protocol.dates import parse_w3c
 from sitemaps_plus.protocol.names import (
     INDEX_FORMATS,
     file_name,
@@ -173,10 +175,13 @@ class PublishedSet:
         """Return the manifest entries of the pages."""
         entries = {}
         for page in ready.pages:
+            before = known.pages.get(page.number)
+            if before and _is_ahead(before.lastmod):
+                before = replace(before, lastmod=lastmod_of(page))
             if page.number not in ready.outcomes:
-                entries[page.number] = known.pages[page.number]
+                entries[page.number] = before or known.pages[page.number]
                 continue
-            before, outcome = known.pages.get(page.number), ready.outcomes[page.number]
+            outcome = ready.outcomes[page.number]
             found = outcome.found
             # The date moves only with a change that the page shows.
             is_same = before is not None and before.digest == found["digest"]
@@ -297,7 +302,8 @@ class PublishedSet:
 
     def _items(self, label: str, section: SectionEntry) -> Iterator[IndexItem]:
         for number, page in section.pages.items():
-            yield IndexItem(f"{section.base}{self._listed_name(label, number)}", page.lastmod)
+            lastmod = None if _is_ahead(page.lastmod) else page.lastmod
+            yield IndexItem(f"{section.base}{self._listed_name(label, number)}", lastmod)
 
     def _all_items(self, others: dict[str, SectionEntry]) -> Iterator[IndexItem]:
         """Yield the items of the site's index, with `others` in place of the manifest entries of those sections."""
@@ -365,6 +371,15 @@ class PublishedSet:
     @property
     def _base(self) -> str:
         return self.site.public_url or f"{self.site.origin}{directory()}"
+
+
+def _is_ahead(lastmod: str | None) -> bool:
+    """Return whether a lastmod was written by a clock that was wrong."""
+    try:
+        return lastmod is not None and is_ahead(parse_w3c(lastmod))
+    except ValueError:
+        # Somebody wrote something else into the manifest.
+        return False
 
 
 def _index_files(name: str, document: Document) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.pages import Plan
 from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.plan.validators import Fingerprint, moment
+from sitemaps_plus.plan.validators import Fingerprint, is_ahead, moment
 from sitemaps_plus.stores.manifest import Manifest, SectionEntry
 
 
@@ -83,7 +83,8 @@ class CurrencyCheck:
             return False
         if rendered_at is None:
             recorded = record.verified_at or record.built_at
-            rendered_at = moment(recorded).timestamp() if recorded else 0.0
+            # By a clock that was wrong, nobody knows when.
+            rendered_at = moment(recorded).timestamp() if recorded and not is_ahead(recorded) else 0.0
         return rendered_at >= moment(settles_at).timestamp()
 
 

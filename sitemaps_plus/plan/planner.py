@@ -25,7 +25,7 @@ from sitemaps_plus.plan.pages import Page, Plan, active, make_plan, numbered
 from sitemaps_plus.plan.records import newest_of
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.seen import SeenRows
-from sitemaps_plus.plan.validators import Measure, count_rows, measure, moment
+from sitemaps_plus.plan.validators import Measure, count_rows, is_ahead, measure, moment
 from sitemaps_plus.protocol.limits import MAX_URLS
 
 logger = logging.getLogger("sitemaps_plus")
@@ -116,7 +116,12 @@ class _Planner:
         checked = records[0].checked_at
         period = timedelta(seconds=get_settings().CHECK_EVERY)
         # A check in the future comes from a clock that was wrong.
-        is_old = checked is None or abs(self.now - checked) >= period or (self.since and moment(checked) < self.since)
+        is_old = (
+            checked is None
+            or abs(self.now - checked) >= period
+            or is_ahead(checked)
+            or (self.since and moment(checked) < self.since)
+        )
         return bool(is_old) or any(record.layout != self.section.layout for record in records)
 
     def renew(
@@ -236,7 +241,10 @@ class _Planner:
         """Return `record` with the values found; ``changed_at`` moves if they differ from the last ones."""
         differs = bool(record.validator) and record.validator != found.validator
         known = record.changed_at
-        record.changed_at = newest_of(known, found.newest, self.now if differs else None)
+        # Since when crawlers know the page as it is now, nobody can tell after a clock was wrong.
+        is_unknown = is_ahead(known)
+        moved = self.now if differs or is_unknown else None
+        record.changed_at = newest_of(None if is_unknown else known, found.newest, moved)
         # A date that was in the future is shown once it has come.
         if differs or record.changed_at != known:
             # Unknown until the next rendering, which would otherwise report the same change again.

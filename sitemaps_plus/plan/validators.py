@@ -27,6 +27,7 @@ from django.utils import timezone
 
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.dates import as_datetime
+from sitemaps_plus.stores.cache import AHEAD
 
 STAMP = "_sitemap_validator_stamp"
 """The column of a row's stamp."""
@@ -180,6 +181,14 @@ def fingerprint_of(section: Section) -> Fingerprint:
 def moment(value: date | datetime) -> datetime:
     """Return a lastmod as an aware moment; a date is its midnight UTC."""
     return as_datetime(value, tz=timezone.get_default_timezone())
+
+
+def is_ahead(value: date | datetime | None) -> bool:
+    """Return whether a stored moment is in the future: it was stored by a clock that was wrong.
+
+    The clocks of two machines may differ by `AHEAD` seconds.
+    """
+    return value is not None and moment(value) - moment(timezone.now()) > timedelta(seconds=AHEAD)
 
 
 def _text(value: Any) -> str:

@@ -15,7 +15,7 @@ from datetime import datetime
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.plan.validators import moment
+from sitemaps_plus.plan.validators import is_ahead, moment
 
 CHEAP = 0.05
 """Seconds of rendering up to which a page is compared at every check: a check takes nearly as long."""
@@ -68,7 +68,8 @@ class Allowance:
 
     def choose(self, section: Section, pages: Sequence[Page], now: datetime) -> set[int]:
         """Return the numbers of those of `pages` that are to be verified: the ones verified longest ago."""
-        built = [moment(page.record.built_at) for page in pages if page.record.built_at]
+        dates = [page.record.built_at for page in pages]
+        built = [moment(date) for date in dates if date and not is_ahead(date)]
         earned = max(0.0, (now - max(built)).total_seconds()) / self._rest if built else 0.0
         chosen: set[int] = set()
         for age, page in sorted(((age_of(page, now), page) for page in pages), key=lambda one: -one[0]):

@@ -17,6 +17,7 @@ from sitemaps_plus.plan.pages import Page, Plan, stored_plan
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section, get_sections, neutral
 from sitemaps_plus.plan.sites import SiteOrigin, directory
+from sitemaps_plus.plan.validators import is_ahead
 from sitemaps_plus.protocol.dates import format_date
 from sitemaps_plus.protocol.names import page_file
 from sitemaps_plus.protocol.writer import IndexItem, write_index
@@ -49,7 +50,7 @@ def render_index(
                 raise PageNotFound(f"No Sitemap class is registered, so there is no sitemap. {REGISTER_REMEDY}")
             # An index without sitemaps is invalid.
             raise PageNotFound(f"The sitemap {label or site.domain!r} has no URLs at present.")
-        moments = [page.record.changed_at for plan in plans for page in plan.listed]
+        moments = [_changed_at(page) for plan in plans for page in plan.listed]
         changed_at = max(filter(None, moments), default=None) if all(moments) else None
         document = make_index(items, changed_at)
         return replace(document, checked_at=min(filter(None, (plan.checked_at for plan in plans)), default=None))
@@ -74,8 +75,13 @@ def list_pages(plan: Plan, base: str | None = None) -> Iterator[IndexItem]:
 
 def lastmod_of(page: Page) -> str | None:
     """Return the lastmod of a page in an index."""
-    changed_at = page.record.changed_at
+    changed_at = _changed_at(page)
     return None if changed_at is None else format_date(changed_at.astimezone(UTC), tz=UTC)
+
+
+def _changed_at(page: Page) -> datetime | None:
+    # A date of the future is replaced when the plan is checked.
+    return None if is_ahead(page.record.changed_at) else page.record.changed_at
 
 
 def _plan_or_last(section: Section, since: datetime | None, *, is_needed: bool) -> Plan:

@@ -111,7 +111,7 @@ def _is_current(wanted: Wanted, kept: Kept, recheck_since: float) -> bool:
     if now < _next_try.get(wanted.name, 0.0) <= now + LATEST:
         return True
     age = now - kept.checked_at
-    may_check = age > LOOK_EVERY and _next_check.get(wanted.label, 0.0) <= now
+    may_check = age > LOOK_EVERY and not now < _next_check.get(wanted.label, 0.0) <= now + LATEST
     has_changed = recheck_since > kept.checked_at and may_check
     # A negative age comes from a clock that was wrong.
     return 0 <= age < get_settings().CHECK_EVERY and not has_changed

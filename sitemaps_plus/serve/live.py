@@ -21,7 +21,7 @@ from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.records import has_moved, record_rendering, record_unseen
 from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of, moment
+from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of, is_ahead, moment
 from sitemaps_plus.plan.verification import age_of, compare_after, longest
 from sitemaps_plus.protocol.reports import Report
 from sitemaps_plus.render.indexes import render_index
@@ -233,7 +233,7 @@ class PageLook:
             dates.append(datetime.fromtimestamp(kept.changed_at, UTC))
         if kept and kept.version == self.version and kept.digest != document.digest:
             dates.append(timezone.now())
-        return max((moment(date) for date in dates if date), default=None)
+        return max((moment(date) for date in dates if date and not is_ahead(date)), default=None)
 
     def _made(self, document: Document, plan: Plan, page: Page, rendered_at: float, seconds: float) -> Made:
         with neutral():

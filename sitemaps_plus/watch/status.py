@@ -18,7 +18,7 @@ from sitemaps_plus.plan.currency import CONTENT_CHANGED, NO_URLS, CurrencyCheck,
 from sitemaps_plus.plan.pages import Plan, make_plan, url_count
 from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin
-from sitemaps_plus.plan.validators import fingerprint_of, moment
+from sitemaps_plus.plan.validators import fingerprint_of, is_ahead, moment
 from sitemaps_plus.protocol.reports import PROBLEMS_SHOWN, Problem
 from sitemaps_plus.stores.manifest import Manifest, SectionEntry
 from sitemaps_plus.stores.published import PublishedFiles
@@ -224,7 +224,7 @@ def _section_facts(
     _page_facts(status, section, plan)
     check = CurrencyCheck(section, fingerprint_of(section) if records else None)
     _comparison_facts(status, plan, check)
-    status.newest = _newest(record.changed_at for record in records)
+    status.newest = _newest(record.changed_at for record in records if not is_ahead(record.changed_at))
     status.built_at = _newest(record.built_at for record in records)
     if status.built_at:
         known = manifest.section(section.label) if manifest else None

@@ -37,14 +37,14 @@ from sitemaps_plus.plan.sections import get_section
 from testapp.models import Product
 
 CRAWLS = int(os.environ.get("CRAWLS", "0"))
-ENOUGH = CRAWLS or 10
+ENOUGH = CRAWLS or 5
 """Crawls whose index was the same before and after."""
 
 CHECK_EVERY = 2.0
-MARGIN = 2.0
+MARGIN = 4.0
 """Seconds beside CHECK_EVERY for which a page is held: nobody dies here."""
 
-STALE = CHECK_EVERY + 1.0
+STALE = CHECK_EVERY + 2.0
 """Seconds that a row has to be there before a crawl: a page may be as old as that."""
 
 CRAWLERS = 4
@@ -98,17 +98,18 @@ class Result:
 def write(table: Table, draw: random.Random, stop: threading.Event) -> None:
     """Insert rows side by side, so that pages are split, delete others, and change some; divide all again at times."""
     for turn in range(100_000):
-        if stop.wait(0.25):
+        if stop.wait(0.1):
             return
         keys = table.there()
-        at = draw.choice(keys)
+        # Pages that lost all of their rows get some again.
+        at = draw.choice(keys if draw.random() < 0.8 or not table.went else list(table.went))
         room = [key for key in range(at + 1, at + draw.randrange(5, 25)) if key not in table.came]
-        table.insert(room, one_by_one=draw.random() < 0.2)
+        table.insert(room, one_by_one=draw.random() < 0.1)
         if len(keys) > ROWS:
             first = draw.randrange(len(keys))
             table.delete(keys[first : first + draw.randrange(1, 30)])
         Product.objects.filter(pk__in=draw.sample(keys, 3)).update(updated_at=timezone.now())
-        if turn % 60 == 50:
+        if turn % 150 == 120:
             refresh(get_section("rows", SITE), repack=True)
 
 
@@ -134,7 +135,7 @@ class Crawler:
         found: set[int] = set()
         read: dict[str, Any] = {}
         paths = re.findall(rb"<loc>https://example.com(/[^<]*)</loc>", before)
-        pause = self.draw.uniform(0.1, 0.6) * CHECK_EVERY / max(1, len(paths))
+        pause = self.draw.uniform(0.05, 0.4) * CHECK_EVERY / max(1, len(paths))
         for path in paths:
             time.sleep(pause)
             page = self.read(self.draw.choice(self.ports), path.decode())

@@ -19,8 +19,6 @@ from sitemaps_plus.plan.pages import Page, Plan, stored_plan
 from sitemaps_plus.plan.records import record_publishing
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin, directory
-from sitemaps_plus.plan.validators import is_ahead
-from sitemaps_plus.protocol.dates import parse_w3c
 from sitemaps_plus.protocol.names import (
     INDEX_FORMATS,
     file_name,
@@ -30,7 +28,7 @@ from sitemaps_plus.protocol.names import (
     parse_page_file,
 )
 from sitemaps_plus.protocol.writer import IndexItem
-from sitemaps_plus.render.indexes import lastmod_of, list_pages, make_index
+from sitemaps_plus.render.indexes import is_lastmod_ahead, lastmod_of, list_pages, make_index
 from sitemaps_plus.stores.manifest import PageEntry, SectionEntry
 from sitemaps_plus.stores.packing import Document, formats, make_format
 from sitemaps_plus.stores.published import PublishedFiles, index_files, page_files
@@ -176,7 +174,7 @@ class PublishedSet:
         entries = {}
         for page in ready.pages:
             before = known.pages.get(page.number)
-            if before and _is_ahead(before.lastmod):
+            if before and is_lastmod_ahead(before.lastmod):
                 before = replace(before, lastmod=lastmod_of(page))
             if page.number not in ready.outcomes:
                 entries[page.number] = before or known.pages[page.number]
@@ -302,7 +300,7 @@ class PublishedSet:
 
     def _items(self, label: str, section: SectionEntry) -> Iterator[IndexItem]:
         for number, page in section.pages.items():
-            lastmod = None if _is_ahead(page.lastmod) else page.lastmod
+            lastmod = None if is_lastmod_ahead(page.lastmod) else page.lastmod
             yield IndexItem(f"{section.base}{self._listed_name(label, number)}", lastmod)
 
     def _all_items(self, others: dict[str, SectionEntry]) -> Iterator[IndexItem]:
@@ -371,15 +369,6 @@ class PublishedSet:
     @property
     def _base(self) -> str:
         return self.site.public_url or f"{self.site.origin}{directory()}"
-
-
-def _is_ahead(lastmod: str | None) -> bool:
-    """Return whether a lastmod was written by a clock that was wrong."""
-    try:
-        return lastmod is not None and is_ahead(parse_w3c(lastmod))
-    except ValueError:
-        # Somebody wrote something else into the manifest.
-        return False
 
 
 def _index_files(name: str, document: Document) -> dict[str, bytes]:

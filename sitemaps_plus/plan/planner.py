@@ -23,6 +23,7 @@ from sitemaps_plus.plan import holds
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page, Plan, active, make_plan, numbered
 from sitemaps_plus.plan.records import newest_of
+from sitemaps_plus.plan.retirement import forget_retired
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.seen import SeenRows
 from sitemaps_plus.plan.validators import Measure, count_rows, is_ahead, measure, moment
@@ -30,7 +31,7 @@ from sitemaps_plus.protocol.limits import MAX_URLS
 
 logger = logging.getLogger("sitemaps_plus")
 
-_DELETED_AT_ONCE = 500
+_RETIRING = ("retired_at", "start_digest", "shown_end", "shown_until")
 
 
 def refresh(
@@ -88,7 +89,7 @@ def _renew_stored(
         records = planner.renew(records, repack=repack, split=split)
         planner.save(records, before)
         if planner.retired or (is_forced and not split):
-            planner.forget_retired(records)
+            forget_retired(planner.section, planner.using)
         return records
 
 
@@ -153,7 +154,7 @@ class _Planner:
         """Write what differs from `before`: first the pages that give up their start, then those that take it."""
         for record in self.retired:
             record.retired_at, record.start_digest = self.now, None
-            record.save(using=self.using, update_fields=("retired_at", "start_digest", "shown_end", "shown_until"))
+            record.save(using=self.using, update_fields=_RETIRING)
         moved = []
         for record in records:
             known = before.get(record.pk)
@@ -168,22 +169,6 @@ class _Planner:
                 record.save(using=self.using, update_fields=differing)
         # One split moves all later pages: too many for one query each.
         SitemapPage.objects.using(self.using).bulk_update(moved, ["rank"], batch_size=200)
-
-    def forget_retired(self, records: Sequence[SitemapPage]) -> None:
-        """Delete the records of retired pages that are no longer held.
-
-        A number up to the highest one that is not a page is retired, so that the highest one is enough. Number 1 stays
-        because it is the lock. Pages by position come back under their numbers.
-        """
-        if self.section.paged_by == "position":
-            return
-        retired = list(numbered(self.section, self.using).exclude(retired_at=None).only("number", "shown_until"))
-        highest = max(record.number for record in (*records, *retired))
-        now = timezone.now()
-        over = [one.pk for one in retired if one.number not in (1, highest) and not holds.is_held(one, now)]
-        for at in range(0, len(over), _DELETED_AT_ONCE):
-            chunk = over[at : at + _DELETED_AT_ONCE]
-            numbered(self.section, self.using).filter(pk__in=chunk).exclude(retired_at=None).delete()
 
     def _retire(self, records: Sequence[SitemapPage]) -> None:
         """Retire pages by key; those that have rows are held."""

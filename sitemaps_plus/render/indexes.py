@@ -18,7 +18,7 @@ from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section, get_sections, neutral
 from sitemaps_plus.plan.sites import SiteOrigin, directory
 from sitemaps_plus.plan.validators import is_ahead
-from sitemaps_plus.protocol.dates import format_date
+from sitemaps_plus.protocol.dates import format_date, parse_w3c
 from sitemaps_plus.protocol.names import page_file
 from sitemaps_plus.protocol.writer import IndexItem, write_index
 from sitemaps_plus.render.own_template import index_with_template
@@ -77,6 +77,15 @@ def lastmod_of(page: Page) -> str | None:
     """Return the lastmod of a page in an index."""
     changed_at = _changed_at(page)
     return None if changed_at is None else format_date(changed_at.astimezone(UTC), tz=UTC)
+
+
+def is_lastmod_ahead(lastmod: str | None) -> bool:
+    """Return whether a lastmod of an earlier index was written by a clock that was wrong."""
+    try:
+        return lastmod is not None and is_ahead(parse_w3c(lastmod))
+    except ValueError:
+        # Somebody wrote something else into the manifest.
+        return False
 
 
 def _changed_at(page: Page) -> datetime | None:

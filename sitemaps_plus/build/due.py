@@ -33,6 +33,7 @@ OLD = Reason("its rows were last read long ago, see MAX_AGE", is_stale=False)
 RAISED = Reason("your code raised an error for one of its rows, which may work now", is_stale=False)
 COUNTED = Reason("a view found other rows or parts of rows left out than the build", is_stale=False)
 LEFT_OUT = Reason("rows or parts of rows were left out, and the build is strict", is_stale=False)
+RECOVERED = Reason("the manifest was lost, and does not say what was left out of it", is_stale=False)
 FULL = Reason("--full renders all pages", is_stale=False)
 VERIFIED = Reason("it is verified: a row may have changed without its date", is_stale=False)
 
@@ -127,6 +128,8 @@ def due_check(
 
 def _why_retry(known: SectionEntry, page: Page, *, is_strict: bool) -> Reason | None:
     entry, record = known.pages[page.number], page.record
+    if entry.is_recovered:
+        return RECOVERED
     if entry.raised:
         return RAISED
     # A view has rendered it: the bytes are the same, but not what is missing.
@@ -148,7 +151,7 @@ def _examine_section(
     site: SiteOrigin, label: str, known: SectionEntry, allowance: Allowance, *, full: bool
 ) -> Iterator[Due]:
     section = get_section(label, site)
-    with _planned_for_now(section) as plan:
+    with _planned_for_now(section, known) as plan:
         why_due = due_check(plan, known, fingerprint_of(section), allowance, full=full, is_strict=get_settings().STRICT)
         found = [(page.number, reason) for page in plan.pages if (reason := why_due(plan, page))]
         found += [(number, NO_URLS) for number in unlisted(plan, known)]
@@ -156,8 +159,8 @@ def _examine_section(
 
 
 @contextmanager
-def _planned_for_now(section: Section) -> Iterator[Plan]:
+def _planned_for_now(section: Section, known: SectionEntry) -> Iterator[Plan]:
     """Give the plan as it would be now, and leave the stored one as it is."""
     with transaction.atomic(using=router.db_for_write(SitemapPage)):
-        yield refresh(section, force=True)
+        yield refresh(section, force=True, published=known)
         transaction.set_rollback(True, using=router.db_for_write(SitemapPage))

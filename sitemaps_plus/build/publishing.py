@@ -7,31 +7,32 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from xml.etree import ElementTree as ET
 
 from sitemaps_plus.build.executors.base import Outcome
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import SitemapError
+from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.currency import unregistered
 from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override
-from sitemaps_plus.plan.pages import Page, Plan, stored_plan
+from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.records import record_publishing
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin, directory
 from sitemaps_plus.protocol.names import (
     INDEX_FORMATS,
+    Format,
     file_name,
-    index_file,
     index_name,
     page_file,
     parse_page_file,
 )
 from sitemaps_plus.protocol.writer import IndexItem
-from sitemaps_plus.render.indexes import is_lastmod_ahead, lastmod_of, list_pages, make_index
+from sitemaps_plus.render.indexes import is_lastmod_ahead, lastmod_of, make_index
 from sitemaps_plus.stores.manifest import PageEntry, SectionEntry
 from sitemaps_plus.stores.packing import Document, formats, make_format
 from sitemaps_plus.stores.published import PublishedFiles, index_files, page_files
+from sitemaps_plus.stores.recovery import recover
 from sitemaps_plus.stores.staging import Staging
 
 Pause = Callable[[], None]
@@ -55,15 +56,17 @@ class Ready:
 class PublishedSet:
     """The built files of one site, to be changed by one build."""
 
-    def __init__(self, site: SiteOrigin, *, is_verified: bool = False) -> None:
-        """Read the manifest; raise SitemapError where it is that of another origin.
+    def __init__(self, site: SiteOrigin, *, is_verified: bool = False, pause: Pause = lambda: None) -> None:
+        """Read the manifest, or make it again from the files; raise SitemapError where it is that of another origin.
 
         With `is_verified` the files are read as well, so that a damaged one is replaced; else the manifest is trusted.
+        `pause` is called before each file of a lost manifest is read.
         """
         self.site = site
         self.files = PublishedFiles(site.domain)
         self.store = self.files.store
         self.manifest = self.files.checked_manifest(site.base)
+        recover(self.files, self.manifest, registry, also_listed=self._also_listed, pause=pause)
         self.is_verified = is_verified
         self.changed: dict[str, None] = {}
         """URLs whose content this build has changed."""
@@ -76,6 +79,28 @@ class PublishedSet:
     def unregistered(self) -> dict[str, int]:
         """The published sections that are no longer registered, and how many URLs each has."""
         return unregistered(self.manifest)
+
+    def repair(self) -> None:
+        """Replace each index that is missing, or may list other pages than those that are there.
+
+        Call it before a build does anything else. An index that would list nothing is removed: where there is no file,
+        the views may answer, and a crawler tries again.
+        """
+        labels = {index_name(label): label for label in self.manifest.sections}
+        names = {name for name, digest in self.manifest.indexes.items() if not digest or not self.files.has_index(name)}
+        for label, numbers in self.files.lost.items():
+            names |= {index_name(label), index_name()}
+            for number in numbers:
+                self._note_removed(self.manifest.section(label).base, label, number, formats())
+        if not names:
+            return
+        self.manifest.indexes.update(dict.fromkeys(names, ""))
+        self.files.manifest_file.write(self.manifest)
+        for name in sorted(names & labels.keys()):
+            self._publish_index(name, self._index(labels[name], self.manifest.sections[labels[name]]))
+        if index_name() in names:
+            self._publish_site_index()
+        self.files.manifest_file.write(self.manifest)
 
     def publish(self, ready: Ready, pause: Pause) -> int:
         """Publish a section: new pages, an index with both, the changed pages, and the index.
@@ -97,7 +122,7 @@ class PublishedSet:
         new = [page for page in changed if page.number not in known.pages]
         # Inserts push rows to the next page, deletes pull them back. Replace the receiving page first.
         old = [page for page in changed if page.number in known.pages]
-        is_growing = sum(page.urls for page in entries.values()) >= known.urls
+        is_growing = sum(page.urls for page in entries.values()) >= known.urls_published
         old = old[::-1] if is_growing or ready.plan.section.paged_by == "key" else old
         # A build that broke off may have left an index that lacks a page to which rows have moved.
         is_lacking = bool(new) or self._is_doubted(index_name(label)) or self._is_doubted(index_name())
@@ -138,8 +163,7 @@ class PublishedSet:
             section = self.manifest.sections.pop(label)
             self._retire(label, section, section.pages)
             self._publish_index(index_name(label), None)
-        items = list(self._all_items({}))
-        place = self._publish_index(index_name(), make_index(items) if items else None)
+        place = self._publish_site_index()
         for label, section in self.manifest.sections.items():
             if self.manifest.indexes.get(index_name(label)) == "":
                 # A build broke off while it replaced this index, which may list a file that is about to be removed.
@@ -177,7 +201,8 @@ class PublishedSet:
             if before and is_lastmod_ahead(before.lastmod):
                 before = replace(before, lastmod=lastmod_of(page))
             if page.number not in ready.outcomes:
-                entries[page.number] = before or known.pages[page.number]
+                entry = before or known.pages[page.number]
+                entries[page.number] = replace(entry, start=page.record.start_digest or "")
                 continue
             outcome = ready.outcomes[page.number]
             found = outcome.found
@@ -193,6 +218,7 @@ class PublishedSet:
                 dropped=outcome.report.dropped,
                 raised=outcome.report.raised,
                 shape=outcome.shape,
+                start=page.record.start_digest or "",
             )
         return entries
 
@@ -256,12 +282,17 @@ class PublishedSet:
             self.files.names.add(name)
         return True
 
+    def _publish_site_index(self) -> str | None:
+        items = list(self._all_items({}))
+        return self._publish_index(index_name(), make_index(items) if items else None)
+
     def _publish_index(self, name: str, document: Document | None) -> str | None:
         """Publish an index and return its path; without a document, remove the index."""
         if document is None:
             for file in index_files(name):
                 if self.store.has(self._path(file)):
                     self.store.remove(self._path(file))
+                    (self.files.names or set()).discard(file)
                     self.removed[f"{self._base}{file}"] = None
             self.manifest.indexes.pop(name, None)
             return None
@@ -309,31 +340,24 @@ class PublishedSet:
             section = others.get(label) or self.manifest.sections.get(label)
             if section is not None:
                 yield from self._items(label, section)
-            else:
-                yield from self._listed(label)
 
-    def _listed(self, label: str) -> Iterator[IndexItem]:
-        """Yield the listed pages of a section that is missing in the manifest, as when somebody has removed that."""
-        document = self.store.read(self._path(index_file(label)))
-        if document is None:
-            return
-        if find_override(INDEX) is not None:
-            # An index written by a project's template may have any form.
-            plan = stored_plan(get_section(label, self.site))
-            there = [page for page in plan.pages if self.store.has(self._path(page_file(label, page.number)))]
-            yield from list_pages(replace(plan, pages=there), self.site.public_url)
-            return
-        for element in ET.fromstring(document):  # noqa: S314 - written by an earlier build
-            found = {child.tag.rpartition("}")[2]: child.text or "" for child in element}
-            yield IndexItem(found["loc"], found.get("lastmod"))
+    def _also_listed(self, label: str) -> Iterable[int]:
+        """Return the pages that were built, where a project's template may write their names in its own way."""
+        if find_override(INDEX) is None:
+            return ()
+        built = SitemapPage.objects.filter(site=self.site.id, label=label, retired_at=None).exclude(built_digest="")
+        return built.exclude(rows=0).order_by("rank", "number").values_list("number", flat=True)
 
     def _retire(self, label: str, section: SectionEntry, numbers: Iterable[int]) -> None:
         for number in sorted(numbers):
             forms = dict.fromkeys([*formats(), *section.pages[number].formats])
             for name in page_files(label, number, forms):
                 self.manifest.retired.setdefault(name, time.time())
-                self.removed[f"{section.base}{name}"] = None
-            self.removed[f"{section.base}{self._listed_name(label, number)}"] = None
+            self._note_removed(section.base, label, number, forms)
+
+    def _note_removed(self, base: str, label: str, number: int, forms: Iterable[Format]) -> None:
+        for name in (*page_files(label, number, forms), self._listed_name(label, number)):
+            self.removed[f"{base}{name}"] = None
 
     def _retire_unlisted(self) -> None:
         """Retire files that belong to no listed page, such as those of a killed build."""

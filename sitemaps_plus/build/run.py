@@ -114,7 +114,8 @@ class SiteBuild:
             get_store().sweep(site_directory(self.site.domain))
             if self._lease.is_held:
                 clear_staging(site_directory(self.site.domain))
-            published = PublishedSet(self.site, is_verified=self.options.full)
+            published = PublishedSet(self.site, is_verified=self.options.full, pause=self._lease.keep)
+            published.repair()
             self._allowance = Allowance(len(registry))
         except Exception as error:
             self._fail(error, "The published set of %s cannot be built upon", f"site {self.site.domain}")

@@ -64,8 +64,10 @@ class SectionBuild:
         with stage(site_directory(self.section.site.domain), self.section.label) as staging:
             began = timezone.now()
             fingerprint = fingerprint_of(self.section)
-            # Before the plan is renewed: the database knows the number that a lost manifest had.
-            urls_before = self.known.urls or sum(page.urls or 0 for page in active(self.section) if page.built_digest)
+            # Before the plan is renewed: the database knows the number where the manifest does not.
+            urls_before = self.known.urls_published or sum(
+                page.urls or 0 for page in active(self.section) if page.built_digest
+            )
             assembly = self._render(staging, fingerprint)
             pages = self._listed(assembly)
             self._guard(urls_before, pages, assembly.outcomes)
@@ -98,7 +100,7 @@ class SectionBuild:
         """Render the pages that are due to the staging area, and return them."""
         options, result = self.options, self.result
         renders_all = options.full or options.repack or not self.known.pages
-        plan = refresh(self.section, force=True, repack=options.repack, renders_all=renders_all)
+        plan = refresh(self.section, force=True, repack=options.repack, renders_all=renders_all, published=self.known)
         check = due_check(plan, self.known, fingerprint, self.allowance, full=options.full, is_strict=options.is_strict)
         assembly = Assembly(plan, check)
         here = Here(self.section)

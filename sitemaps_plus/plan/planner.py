@@ -28,6 +28,7 @@ from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.seen import SeenRows
 from sitemaps_plus.plan.validators import Measure, count_rows, is_ahead, measure, moment
 from sitemaps_plus.protocol.limits import MAX_URLS
+from sitemaps_plus.stores.manifest import SectionEntry
 
 logger = logging.getLogger("sitemaps_plus")
 
@@ -42,6 +43,7 @@ def refresh(
     repack: bool = False,
     split: tuple[int, KeyValue] | None = None,
     renders_all: bool = False,
+    published: SectionEntry | None = None,
 ) -> Plan:
     """Return the plan of a section, brought up to date at most once in ``CHECK_EVERY`` seconds.
 
@@ -51,9 +53,12 @@ def refresh(
     under new numbers. `split`, a page number and a key, moves the rows from that key on to a new page. If the caller
     `renders_all` pages, rows are only counted where rendering adds them up. If the database refuses writes, the plan is
     made in memory.
+
+    A build gives the manifest entry of the section as `published`. A page by key then keeps the number of the published
+    page with the same start, and never has that of another one, also after the tables were lost or restored.
     """
     only_counts = renders_all and SeenRows(section).is_exact
-    planner = _Planner(section, timezone.now(), since, only_counts=only_counts)
+    planner = _Planner(section, timezone.now(), since, published, only_counts=only_counts)
     records = list(active(section))
     is_forced = force or repack or bool(split)
     if not (is_forced or planner.is_due(records)):
@@ -66,7 +71,7 @@ def refresh(
             records = _renew_stored(planner, is_forced=is_forced, repack=repack, split=split)
             return replace(make_plan(section, records), has_new_pages=planner.has_new_pages)
         except DatabaseError as error:
-            planner = _Planner(section, planner.now, since, only_counts=only_counts)
+            planner = _Planner(section, planner.now, since, published, only_counts=only_counts)
             if is_last:
                 logger.warning("Sitemap section %s: the plan of its pages cannot be stored: %s", section.label, error)
     records = list(active(section))
@@ -97,12 +102,19 @@ class _Planner:
     """Brings the pages of one section up to date."""
 
     def __init__(
-        self, section: Section, now: datetime, since: datetime | None = None, *, only_counts: bool = False
+        self,
+        section: Section,
+        now: datetime,
+        since: datetime | None = None,
+        published: SectionEntry | None = None,
+        *,
+        only_counts: bool = False,
     ) -> None:
         self.section = section
         self.now = now
         self.since = since
         self.only_counts = only_counts
+        self.published = published or SectionEntry()
         self.using: str | None = None
         """The database in which records are read and written; None if they are only read."""
         self.retired: list[SitemapPage] = []
@@ -154,7 +166,7 @@ class _Planner:
         """Write what differs from `before`: first the pages that give up their start, then those that take it."""
         for record in self.retired:
             record.retired_at, record.start_digest = self.now, None
-            record.save(using=self.using, update_fields=_RETIRING)
+            record.save(using=self.using, update_fields=_RETIRING if record.pk else None)
         moved = []
         for record in records:
             known = before.get(record.pk)
@@ -294,13 +306,39 @@ class _Planner:
 
     def _numbered(self, records: list[SitemapPage]) -> list[SitemapPage]:
         highest = numbered(self.section, self.using).aggregate(highest=Max("number"))["highest"] or 0
+        last_published = max(self.published.pages, default=0)
+        records = [self._renumbered(record) if self._is_of_others(record) else record for record in records]
         fresh = [record for record in records if record.number is None]
-        for number, record in enumerate(fresh, start=highest + 1):
-            record.number = number
+        # Up to the highest number all were issued, those of retired pages included.
+        known = {page.start: number for number, page in self.published.pages.items() if number > highest}
+        numbers = itertools.count(max(highest, last_published) + 1)
+        for record in fresh:
+            record.number = known.get(_digest(record.start)) or next(numbers)
+        if last_published > max(highest, *(record.number for record in records)):
+            # So that nobody who does not read what is published issues this number again.
+            last = self._new(None)
+            last.number = last_published
+            self.retired.append(last)
         for rank, record in enumerate(records, start=1):
             record.rank = rank
             record.start_digest = _digest(record.start)
         return records
+
+    def _is_of_others(self, record: SitemapPage) -> bool:
+        """Return whether the published page of this number has other rows, so that the tables must have been lost."""
+        page = self.published.pages.get(record.number)
+        if page is None:
+            return False
+        if page.start:
+            return page.start != _digest(record.start)
+        # Not known from the manifest. The first page always starts with the first row.
+        return record.number != 1 and not record.built_digest and record.digest != page.digest
+
+    def _renumbered(self, record: SitemapPage) -> SitemapPage:
+        """Return the page as a new one without a number, and retire its record."""
+        self.retired.append(record)
+        unknown = {"id": None, "number": None, "built_digest": "", "built_at": None}
+        return SitemapPage(**{**_values(record), **unknown, "shown_end": None, "shown_until": None})
 
     def _renew_positions(self) -> list[SitemapPage]:
         # A number that comes back is the same page again: it is only a position.

@@ -39,6 +39,10 @@ class PageEntry:
     raised: int = 0
     shape: dict[str, Any] = field(default_factory=dict)
     """The shape of its URLs, see ``protocol.shapes``."""
+    start: str = ""
+    """The digest of the key at which it starts, see ``SitemapPage.start_digest``; empty if unknown."""
+    is_recovered: bool = False
+    """Whether this entry was made from the file, which does not say what was left out."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,11 +55,18 @@ class SectionEntry:
     """The fingerprint of all rows when they were rendered, for pages by position."""
     base: str = ""
     """The URL of the directory of the pages."""
+    lost: int = 0
+    """How many URLs were on pages whose files somebody has removed since the section was published."""
 
     @property
     def urls(self) -> int:
         """How many URLs the pages have."""
         return sum(page.urls for page in self.pages.values())
+
+    @property
+    def urls_published(self) -> int:
+        """How many URLs the section had when it was published, whatever files somebody has removed since."""
+        return self.urls + self.lost
 
     def digest(self, number: int) -> str:
         """Return the digest of a page; empty where it is not published, or its files are unfinished."""
@@ -94,7 +105,7 @@ class ManifestFile:
         return self._store.where(self._name)
 
     def read(self) -> Manifest | None:
-        """Return the manifest; None where there is none, or none that can be read: then all pages are rendered."""
+        """Return the manifest; None where there is none, or none that can be read: then a build makes it again."""
         data = self._store.read(self._name)
         if data is None:
             return None
@@ -130,7 +141,8 @@ def _load_section(given: dict[str, Any]) -> SectionEntry:
     pages = {int(number): _load_page(page) for number, page in given["pages"].items()}
     # Manifests of the first versions call it "rows".
     fingerprint = _checked(given.get("fingerprint", given.get("rows")), str)
-    return SectionEntry(pages=pages, fingerprint=fingerprint, base=_checked(given["base"], str))
+    base, lost = _checked(given["base"], str), _checked(given.get("lost", 0), int)
+    return SectionEntry(pages=pages, fingerprint=fingerprint, base=base, lost=lost)
 
 
 def _load_page(given: dict[str, Any]) -> PageEntry:
@@ -145,12 +157,15 @@ def _load_page(given: dict[str, Any]) -> PageEntry:
         (page.formats, list),
         (page.shape, dict),
         (page.lastmod or "", str),
+        (page.start, str),
     ):
         _checked(value, kind)
     if not re.fullmatch(r"[0-9a-f]{64}", page.digest):
         raise ValueError(f"{page.digest!r} is no digest")
     if not all(form in FORMATS for form in page.formats):
         raise ValueError(f"{page.formats!r} are no formats")
+    if not isinstance(page.is_recovered, bool):
+        raise TypeError(f"{page.is_recovered!r} is no bool")
     if page.shape:
         Shape.from_json(page.shape)
     return page

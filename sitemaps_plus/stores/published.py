@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
+from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.protocol.names import (
     INDEX_FORMATS,
@@ -32,6 +33,8 @@ class PublishedFiles:
         self.domain = domain
         self.directory = site_directory(domain)
         self.manifest_file = ManifestFile(self.store, self.directory)
+        self.lost: dict[str, list[int]] = {}
+        """By label: the pages that an index may still list, although their files are missing."""
 
     @cached_property
     def manifest(self) -> Manifest | None:
@@ -59,9 +62,10 @@ class PublishedFiles:
             )
         for label, section in manifest.sections.items():
             for number, page in list(section.pages.items()):
-                if names is not None and page_file(label, number) not in names:
+                if names is not None and not names.issuperset(_needed(label, number, page)):
                     # Somebody has removed it, and no index may list it.
-                    del section.pages[number]
+                    section.lost += section.pages.pop(number).urls
+                    self.lost.setdefault(label, []).append(number)
                 elif not self._has_all_formats(label, number, page):
                     page.formats = []
         return manifest
@@ -69,6 +73,10 @@ class PublishedFiles:
     def has(self, *names: str) -> bool:
         """Return whether these files are there; True where the storage cannot tell."""
         return self.names is None or self.names.issuperset(names)
+
+    def has_any(self, *names: str) -> bool:
+        """Return whether one of these files is there; True where the storage cannot tell."""
+        return any(self.has(name) for name in names)
 
     def missing_indexes(self) -> Iterator[str]:
         """Yield the files of published indexes that are missing, as far as the storage can tell."""
@@ -106,6 +114,12 @@ class PublishedFiles:
         if set(formats()) - set(page.formats):
             return False
         return self.has(*page_files(label, number, formats()))
+
+
+def _needed(label: str, number: int, page: PageEntry) -> list[str]:
+    """Return the files of a page without which no index may list it."""
+    listed = get_settings().EXTENSION
+    return page_files(label, number, {"xml.gz", listed} if listed in page.formats else {"xml.gz"})
 
 
 def page_files(label: str, number: int, wanted: Iterable[Format]) -> list[str]:

@@ -377,6 +377,7 @@ def test_a_manifest_that_is_lost_or_spoiled_costs_rendering_and_no_file(
 
     assert result.is_complete, (result.errors, result.sections)
     assert rendered
+    assert result.sections[0].written == 0
     assert touched == {MANIFEST}
     assert built.files() == before
     rendered.clear()

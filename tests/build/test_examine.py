@@ -100,7 +100,6 @@ CASES: dict[str, tuple[Callable[[BuiltSet], object], list[int], str]] = {
     ),
     "a format": (lambda built: built.use(FORMATS=["xml"]), [1, 2, 3, 4], "one of its files is missing"),
     "a hook": (lambda built: _own_hook(), [1, 2, 3, 4], "its Sitemap class, a URL pattern"),
-    "the manifest": (lambda built: built.manifest.unlink(), [1, 2, 3, 4], "or its manifest entry is missing"),
 }
 
 
@@ -114,6 +113,16 @@ def test_examine_says_why(built: BuiltSet, case: str) -> None:
     assert sorted(found) == pages
     assert text in found[pages[0]].reason
     assert all(due.is_stale for due in found.values())
+
+
+def test_examine_makes_a_lost_manifest_again_and_finds_nothing_stale(built: BuiltSet) -> None:
+    built.manifest.unlink()
+
+    found = examined(built)
+
+    assert {due.reason for due in found.values()} == {"the manifest was lost, and does not say what was left out of it"}
+    assert {due.is_stale for due in found.values()} == {False}
+    assert not built.manifest.exists()
 
 
 def test_examine_tells_what_may_well_be_current(built: BuiltSet, clock: Clock) -> None:

@@ -22,6 +22,7 @@ from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan import holds
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page, Plan, active, make_plan, numbered
+from sitemaps_plus.plan.positions import sizes_of
 from sitemaps_plus.plan.records import newest_of
 from sitemaps_plus.plan.retirement import forget_retired
 from sitemaps_plus.plan.sections import Section
@@ -155,12 +156,13 @@ class _Planner:
             # Only the two halves: many pages may be split one after the other.
             wanted = None if is_due else halves
         records = list(self._measured(records or self._cut(free), wanted))
-        holds.hold(self.givers, timezone.now())
         if sum(record.rows != 0 for record in records) > MAX_URLS:
             raise self._too_many()
         if wanted is None:
             records[0].checked_at = self.now
-        return self._numbered(records)
+        records = self._numbered(records)
+        holds.hold(self.givers, timezone.now())
+        return records
 
     def save(self, records: Sequence[SitemapPage], before: Mapping[int, Mapping[str, Any]]) -> None:
         """Write what differs from `before`: first the pages that give up their start, then those that take it."""
@@ -182,10 +184,10 @@ class _Planner:
         # One split moves all later pages: too many for one query each.
         SitemapPage.objects.using(self.using).bulk_update(moved, ["rank"], batch_size=200)
 
-    def _retire(self, records: Sequence[SitemapPage]) -> None:
-        """Retire pages by key; those that have rows are held."""
+    def _retire(self, records: Sequence[SitemapPage], last: SitemapPage | None = None) -> None:
+        """Retire pages by key, up to the page `last`; those that have rows are held."""
         self.retired += records
-        for record, later in itertools.zip_longest(records, records[1:]):
+        for record, later in zip(records, [*records[1:], last], strict=False):
             if record.rows != 0:
                 self._give(record, None if later is None else later.start)
 
@@ -307,7 +309,8 @@ class _Planner:
     def _numbered(self, records: list[SitemapPage]) -> list[SitemapPage]:
         highest = numbered(self.section, self.using).aggregate(highest=Max("number"))["highest"] or 0
         last_published = max(self.published.pages, default=0)
-        records = [self._renumbered(record) if self._is_of_others(record) else record for record in records]
+        pairs = itertools.zip_longest(records, records[1:])
+        records = [self._renumbered(one, later) if self._is_of_others(one) else one for one, later in pairs]
         fresh = [record for record in records if record.number is None]
         # Up to the highest number all were issued, those of retired pages included.
         known = {page.start: number for number, page in self.published.pages.items() if number > highest}
@@ -334,19 +337,17 @@ class _Planner:
         # Not known from the manifest. The first page always starts with the first row.
         return record.number != 1 and not record.built_digest and record.digest != page.digest
 
-    def _renumbered(self, record: SitemapPage) -> SitemapPage:
-        """Return the page as a new one without a number, and retire its record."""
-        self.retired.append(record)
+    def _renumbered(self, record: SitemapPage, later: SitemapPage | None) -> SitemapPage:
+        """Return the page as a new one without a number, and retire its record; `later` is the page after it."""
+        self._retire([record], later)
         unknown = {"id": None, "number": None, "built_digest": "", "built_at": None}
         return SitemapPage(**{**_values(record), **unknown, "shown_end": None, "shown_until": None})
 
     def _renew_positions(self) -> list[SitemapPage]:
         # A number that comes back is the same page again: it is only a position.
-        paginator = self.section.sitemap.paginator if self.section.makes_its_urls else None
         known = {record.number: record for record in numbered(self.section, self.using)}
         # An empty section keeps its first page, to hold the lock and the time of the check.
-        sizes: list[int | None] = [None] * paginator.num_pages if paginator else list(self._sizes())
-        sizes = sizes or [0]
+        sizes = sizes_of(self.section) or [0]
         if len(sizes) > MAX_URLS:
             raise self._too_many()
         kept = []
@@ -359,15 +360,6 @@ class _Planner:
         self.retired += [record for record in known.values() if not record.is_retired]
         kept[0].checked_at = self.now
         return kept
-
-    def _sizes(self) -> Iterator[int]:
-        items = self.section.slice()
-        count = items.count() if isinstance(items, QuerySet) else len(items)
-        limit = self.section.urls_limit
-        full, rest = divmod(count, limit)
-        yield from [limit] * full
-        if rest or not full:
-            yield rest
 
 
 def _nth(keys: QuerySet[Any, Any], offset: int) -> KeyValue | None:

@@ -5,8 +5,11 @@ import pytest
 from factories import ProductFactory
 from plan_samples import TenProducts, numbers
 from samples import ListedProducts, section_of
+from sitemaps_plus import register
+from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageGone, PageNotFound
 from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.plan.pages import stored_plan
 from sitemaps_plus.plan.planner import refresh
 
 pytestmark = pytest.mark.django_db
@@ -87,3 +90,19 @@ def test_pages_by_position_keep_their_records(clock):
     refresh(section, force=True)
 
     assert SitemapPage.objects.count() == 3
+
+
+def test_a_build_issues_no_number_again_whose_record_was_deleted(clock, settings):
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com"}
+    ProductFactory.bulk(25)
+    register("products", TenProducts)
+    build()
+    section = section_of(type("Larger", (TenProducts,), {"limit": 20}))
+    assert numbers(refresh(section)) == [4, 5]
+    clock.pass_(minutes=10)
+    refresh(section, force=True)
+
+    # Its pages start as those of the first build, which the manifest still has.
+    build()
+
+    assert numbers(stored_plan(section_of(TenProducts))) == [6, 7, 8]

@@ -338,3 +338,16 @@ def test_a_retired_page_without_rows_is_gone_at_once(rows):
 
     with pytest.raises(PageNotFound):
         shown(2)
+
+
+def test_pages_to_which_a_build_gives_other_numbers_have_their_rows_under_the_old_ones_for_a_while(clock, rows):
+    build()
+    SitemapPage.objects.all().delete()
+    split_first()
+    before = listed()
+    found = [set(shown(number)) for number in before]
+    build()
+    clock.pass_(seconds=61)
+
+    assert listed() != before
+    assert [set(shown(number)) for number in before] == found

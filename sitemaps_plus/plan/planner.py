@@ -59,7 +59,7 @@ def refresh(
     page with the same start, and never has that of another one, also after the tables were lost or restored.
     """
     only_counts = renders_all and SeenRows(section).is_exact
-    planner = _Planner(section, timezone.now(), since, published, only_counts=only_counts)
+    planner = _Planner(section, timezone.now(), since, published, only_counts)
     records = list(active(section))
     is_forced = force or repack or bool(split)
     if not (is_forced or planner.is_due(records)):
@@ -72,7 +72,7 @@ def refresh(
             records = _renew_stored(planner, is_forced=is_forced, repack=repack, split=split)
             return replace(make_plan(section, records), has_new_pages=planner.has_new_pages)
         except DatabaseError as error:
-            planner = _Planner(section, planner.now, since, published, only_counts=only_counts)
+            planner = _Planner(section, planner.now, since, published, only_counts)
             if is_last:
                 logger.warning("Sitemap section %s: the plan of its pages cannot be stored: %s", section.label, error)
     records = list(active(section))
@@ -103,13 +103,7 @@ class _Planner:
     """Brings the pages of one section up to date."""
 
     def __init__(
-        self,
-        section: Section,
-        now: datetime,
-        since: datetime | None = None,
-        published: SectionEntry | None = None,
-        *,
-        only_counts: bool = False,
+        self, section: Section, now: datetime, since: datetime | None, published: SectionEntry | None, only_counts: bool
     ) -> None:
         self.section = section
         self.now = now

@@ -17,6 +17,9 @@ from samples import DAY
 from sitemaps_plus import ModelSitemap, register
 from sitemaps_plus.build import build
 from sitemaps_plus.build.due import examine
+from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.sections import get_section
+from sitemaps_plus.plan.sites import get_sites
 from testapp.models import Product
 
 pytestmark = pytest.mark.django_db
@@ -194,3 +197,31 @@ def test_a_full_build_of_rows_that_stand_still_is_current(site: BuiltSet, kind: 
     with site.touched() as touched:
         build()
     assert touched == set()
+
+
+@pytest.mark.parametrize("goes", [False, True], ids=["the rows stay", "the rows go and come back"])
+@pytest.mark.parametrize("kind", [ByRow, ByObject])
+def test_a_page_that_another_process_splits_while_it_is_rendered_is_rendered_again(
+    site: BuiltSet, kind: type, goes: bool
+) -> None:
+    register("rows", kind)
+    insert(*range(1, 41))
+    build()
+    (origin,) = get_sites()
+
+    def split() -> None:
+        if goes:
+            # The upper half of the page is then as empty as its rendering will show it.
+            delete(*range(12, 21))
+        refresh(get_section("rows", origin), split=(1, (11,)))
+
+    with when_rows_are_read(split):
+        assert build(full=True).is_complete
+    # Nothing is lost, although the build knows nothing of the new page.
+    assert {f"/{slug}/" for slug in Product.objects.values_list("slug", flat=True)} <= set(site.rows())
+    if goes:
+        insert(*range(12, 21))
+
+    assert list(examine()) != []
+    assert build().is_complete
+    assert_current(site)

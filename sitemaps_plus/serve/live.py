@@ -162,7 +162,19 @@ class PageLook:
             self._tell_unseen(known, last, document)
         if self.kept and document.gzipped is self.last:
             began = self.kept.rendered_at
-        return self._made(document, plan, page, began, seconds)
+        made = self._made(document, plan, page, began, seconds)
+        # With no version it is made again at the next check.
+        return replace(made, version="") if self._may_lack_rows(made) else made
+
+    def _may_lack_rows(self, made: Made) -> bool:
+        """Return whether rows moved while a document was made whose rows are not added up: by position, or as text."""
+        section = self.plan.section
+        is_added_up = section.paged_by == "key" and not self.wanted.as_text
+        is_same = self.kept is not None and self.kept.digest == made.document.digest
+        if is_added_up or is_same or self.page.is_held:
+            return False
+        with neutral():
+            return has_moved(section, self.page, self.fingerprint)
 
     def _tell_unseen(self, known: str, last: bytes | None, document: Document) -> None:
         """Record that a page differs from its last rendering, of digest `known`, although the database told nothing."""

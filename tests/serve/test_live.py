@@ -346,6 +346,24 @@ def test_the_state_is_that_of_the_rows_that_the_page_shows(clock, kind):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("wanted", [WANTED, replace(WANTED, as_text=True)], ids=["xml", "text"])
+@pytest.mark.parametrize("kind", [Products, ProductsByPosition])
+def test_rows_that_were_away_while_their_page_was_made_are_not_missed_after_the_next_check(clock, kind, wanted):
+    replace_section(kind)
+    ProductFactory.create(slug="a")
+    away = ProductFactory.create(slug="b")
+    now = look(wanted)
+    Product.objects.filter(pk=away.pk).delete()
+
+    found = now.make(None)
+    away.save()
+
+    assert b"/b/" not in gzip.decompress(found.document.gzipped)
+    clock.pass_(seconds=61)
+    assert look(wanted).version != found.version
+
+
+@pytest.mark.django_db
 def test_the_state_stays_while_nothing_changes(clock):
     class ByMethod(Products):
         def lastmod(self, item):

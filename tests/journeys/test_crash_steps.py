@@ -152,19 +152,8 @@ def chosen(count: int, draw: random.Random) -> list[int]:
     return sorted(draw.sample(range(1, count + 1), min(count, int(STEPS or 1))))
 
 
-UNORDERED = pytest.mark.xfail(
-    strict=False, reason="a repairing build may take rows away before it lists them elsewhere"
-)
-
-FAULTY = {
-    "lost manifest", "damaged manifest", "lost manifest of a repacked set", "lost tables", "tables of before",
-    "removed pages", "half of the files removed", "removed indexes",
-}  # fmt: skip
-
-
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, id=name.replace(" ", "-"), marks=[UNORDERED] if name in FAULTY else []) for name in SCENARIOS],
+    "name", [pytest.param(name, id=name.replace(" ", "-")) for name in (SCENARIOS if STEPS else FEW)]
 )
 def test_each_step_of_a_build_can_be_its_last(shop: Shop, tmp_path: Path, name: str) -> None:
     state = SCENARIOS[name](shop.make)

@@ -132,7 +132,7 @@ def test_a_build_that_is_killed_at_any_moment_leaves_a_whole_set(
     """Rows change while builds run and are killed, or only between two builds."""
     elsewhere = str(tmp_path / "elsewhere")
     # No page is right only because it was due to be verified.
-    how: dict[str, Any] = {"verifies": False}
+    how: dict[str, Any] = {"verifies": False, "quick": True}
     if connection.vendor == "sqlite":
         how["database"] = {"OPTIONS": {"init_command": "PRAGMA synchronous=OFF", "timeout": 20}}
     kinds: dict[tuple[str, ...], float] = {(): 12, ("--full",): 2, ("--repack",): 2, ("rows", "news"): 2}
@@ -160,7 +160,7 @@ def test_a_build_that_is_killed_at_any_moment_leaves_a_whole_set(
         expire()
         return ended.status == 0
 
-    with readers(published):
+    with readers(published, 1):
         while killed < wanted:
             with table.changing() if when == "meanwhile" else nullcontext():
                 for _ in range(draw.randrange(1, 6)):

@@ -238,8 +238,8 @@ class _Planner:
         is_unknown = is_ahead(known)
         moved = self.now if differs or is_unknown else None
         record.changed_at = newest_of(None if is_unknown else known, found.newest, moved)
-        # A date that was in the future is shown once it has come.
-        if differs or record.changed_at != known:
+        # A date that was in the future is shown once it has come. A rendering may know dates to the second alone.
+        if differs or _in_seconds(record.changed_at) != _in_seconds(known):
             # Unknown until the next rendering, which would otherwise report the same change again.
             record.digest, record.urls, record.bytes = "", None, None
         if record.recipe != self.section.recipe:
@@ -354,6 +354,10 @@ class _Planner:
         self.retired += [record for record in known.values() if not record.is_retired]
         kept[0].checked_at = self.now
         return kept
+
+
+def _in_seconds(moment: datetime | None) -> datetime | None:
+    return moment and moment.replace(microsecond=0)
 
 
 def _nth(keys: QuerySet[Any, Any], offset: int) -> KeyValue | None:

@@ -225,3 +225,25 @@ def test_a_page_that_another_process_splits_while_it_is_rendered_is_rendered_aga
     assert list(examine()) != []
     assert build().is_complete
     assert_current(site)
+
+
+@pytest.mark.parametrize("how", [{}, {"full": True}, {"repack": True}], ids=["first", "full", "repack"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_build_that_renders_all_pages_is_current_although_dates_have_fractions(
+    site: BuiltSet, kind: type, how: dict[str, bool]
+) -> None:
+    register("rows", kind)
+    products = [product(number) for number in range(1, 91)]
+    for one in products:
+        one.updated_at += timedelta(microseconds=123_456 + one.pk)
+    Product.objects.bulk_create(products[:60])
+    if how:
+        build()
+        Product.objects.bulk_create(products[60:])
+
+    assert build(**how).is_complete
+
+    assert_current(site)
+    with site.touched() as touched:
+        assert sum(section.rendered for section in build().sections) == 0
+    assert touched == set()

@@ -170,7 +170,9 @@ def test_each_step_of_a_build_can_be_its_last(shop: Shop, tmp_path: Path, name: 
         copy = state.copy(tmp_path / "killed")
         ended = copy.run(shop.builder, *state.args, at=at, **how)
         try:
-            assert ended.status == -signal.SIGKILL, ended.said
+            # A build on a busy machine renews its lease, so that another one may have fewer steps.
+            is_over = ended.status == 0 and len(ended.steps) < at
+            assert ended.status == -signal.SIGKILL or is_over, ended.said
             assert_whole(before, looks, copy)
             assert_completed(shop.builder, replace(copy, how={**copy.how, **how}), usual)
         except AssertionError as error:

@@ -62,7 +62,9 @@ class CurrencyCheck:
             return ORIGIN_CHANGED
         if not record.digest or record.digest != record.built_digest or (page and page.digest != record.digest):
             return CONTENT_CHANGED
-        if is_by_position and known and self.fingerprint.text and self.fingerprint.text != known.fingerprint:
+        # A manifest that was made again from the files knows no fingerprint.
+        is_known = known and not (page and page.is_recovered)
+        if is_by_position and known and is_known and self.fingerprint.text not in ("", known.fingerprint):
             return SECTION_CHANGED
         if record.recipe != self._recipe or record.urls is None:
             return RECIPE_CHANGED

@@ -86,6 +86,8 @@ class Plan:
 
     def _find(self, number: int, *, holds: bool) -> Page:
         label = self.section.label
+        # Pages by position have no range that could be held.
+        holds = holds and self.section.paged_by == "key"
         for page in self.pages:
             if page.number == number:
                 if holds and is_held(page.record, timezone.now()):

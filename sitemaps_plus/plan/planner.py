@@ -58,7 +58,7 @@ def refresh(
     A build gives the manifest entry of the section as `published`. A page by key then keeps the number of the published
     page with the same start, and never has that of another one, also after the tables were lost or restored.
     """
-    only_counts = renders_all and SeenRows(section).is_exact
+    only_counts = renders_all and SeenRows(section).is_exact and section.newest in (None, section.changed)
     planner = _Planner(section, timezone.now(), since, published, only_counts)
     records = list(active(section))
     is_forced = force or repack or bool(split)
@@ -187,7 +187,7 @@ class _Planner:
 
     def _give(self, record: SitemapPage, end: list[Any] | None) -> None:
         """Note that a page that ended at `end` gives up rows, unless nobody can know it yet."""
-        if record.validator and not any(record is giver for giver in self.givers):
+        if record.pk and not any(record is giver for giver in self.givers):
             holds.keep_end(record, end, self.now)
             self.givers.append(record)
 
@@ -237,9 +237,9 @@ class _Planner:
         # Since when crawlers know the page as it is now, nobody can tell after a clock was wrong.
         is_unknown = is_ahead(known)
         moved = self.now if differs or is_unknown else None
-        record.changed_at = newest_of(None if is_unknown else known, found.newest, moved)
-        # A date that was in the future is shown once it has come. A rendering may know dates to the second alone.
-        if differs or _in_seconds(record.changed_at) != _in_seconds(known):
+        if moved or known is None or self._may_show_more(record, found.newest):
+            record.changed_at = newest_of(None if is_unknown else known, found.newest, moved)
+        if differs or record.changed_at != known:
             # Unknown until the next rendering, which would otherwise report the same change again.
             record.digest, record.urls, record.bytes = "", None, None
         if record.recipe != self.section.recipe:
@@ -247,6 +247,13 @@ class _Planner:
         record.rows, record.validator, record.recipe = found.rows, found.validator, self.section.recipe
         record.settles_at = newest_of(found.settles_at)
         return record
+
+    def _may_show_more(self, record: SitemapPage, newest: datetime | None) -> bool:
+        """Return whether a rendering of the same rows may show a later date than the last one."""
+        if newest is None or record.verified_at is None or self.section.newest != self.section.changed:
+            return True
+        # One that was in the future then. Else they differ because a rendering knows dates to the second alone.
+        return newest > moment(record.verified_at)
 
     def _split(
         self, records: list[SitemapPage], number: int, at: KeyValue
@@ -354,10 +361,6 @@ class _Planner:
         self.retired += [record for record in known.values() if not record.is_retired]
         kept[0].checked_at = self.now
         return kept
-
-
-def _in_seconds(moment: datetime | None) -> datetime | None:
-    return moment and moment.replace(microsecond=0)
 
 
 def _nth(keys: QuerySet[Any, Any], offset: int) -> KeyValue | None:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.db import connections
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from sitemaps_plus.declare.hooks import has_languages_per_item
 from sitemaps_plus.plan.sections import Section, has_multivalued_join
@@ -67,21 +67,35 @@ class SeenRows:
         section = self._section
         if section.model is None or section.makes_its_urls or section.is_windowed or section.changed is None:
             return False
-        rows = section.queryset()
-        stamp = stamp_of(section, rows)
+        rows, stamp = self._rows, self._stamp
         if stamp is None or section.key.is_converted or connections[rows.db].vendor not in _VENDORS:
             return False
         if section.paged_by == "position":
             # Only pairs of item and language tell on which page an item begins.
             is_counted = section.sitemap.i18n and not has_languages_per_item(section.sitemap)
-            return is_counted and not has_multivalued_join(section.sitemap.items())
-        has_one_date = isinstance(section.changed, F) and "__" not in section.changed.name  # type: ignore[attr-defined]
-        return has_one_date or not has_multivalued_join(rows.annotate(**{STAMP: stamp}))
+            return is_counted and not _is_repeated(section.sitemap.items())
+        return self._is_column or not _is_repeated(rows.annotate(**{STAMP: stamp}))
 
     @cached_property
     def columns(self) -> Mapping[str, Any]:
         """The column to read with each row: its stamp, after all other columns."""
-        return {STAMP: stamp_of(self._section, self._section.queryset())} if self.is_exact else {}
+        return {STAMP: self._stamp} if self.is_exact else {}
+
+    @cached_property
+    def _rows(self) -> QuerySet[Any]:
+        # Once, because the class may make queries for it.
+        return self._section.queryset()
+
+    @cached_property
+    def _stamp(self) -> Any:
+        return stamp_of(self._section, self._rows)
+
+    @property
+    def _is_column(self) -> bool:
+        """Whether ``changed`` is a column of the row, which has the same value wherever a join repeats the row."""
+        name = self._section.changed.name if isinstance(self._section.changed, F) else None  # type: ignore[attr-defined]
+        names = {one for field in self._section.model._meta.concrete_fields for one in (field.name, field.attname)}
+        return name in names and name not in self._rows.query.annotations
 
     @property
     def sums(self) -> Sums | None:
@@ -107,7 +121,13 @@ class SeenRows:
     def add_items(self, items: Sequence[Any]) -> None:
         """Add rows that are objects with the stamp as an attribute."""
         if self.is_exact and items:
-            columns = [[getattr(item, name) for item in items] for name in (*self._section.key.names, STAMP)]
+            names = (*self._section.key.names, STAMP)
+            try:
+                columns = [[getattr(item, name) for item in items] for name in names]
+            except AttributeError:
+                # A QuerySet class of the project gives other objects.
+                self._is_spoiled = True
+                return
             self._add(columns[:-1], columns[-1])
 
     def _add(self, keys: Sequence[Sequence[Any]], stamps: Sequence[Any]) -> None:
@@ -140,7 +160,14 @@ class SeenRows:
 
     @cached_property
     def _adds_remainders(self) -> bool:
-        return connections[self._section.queryset().db].vendor == "sqlite"
+        return connections[self._rows.db].vendor == "sqlite"
+
+
+def _is_repeated(rows: QuerySet[Any]) -> bool:
+    """Return whether a join may return a row more than once, also one that only its order needs."""
+    rows = rows.all()
+    rows.query.get_compiler(rows.db).pre_sql_setup()
+    return has_multivalued_join(rows)
 
 
 def seen_validator(section: Section, known: str, seen: Sums | None) -> str:

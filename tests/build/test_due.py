@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from samples import DAY, Products, make_products, nth, replace_section, section_
 from sitemaps_plus import register
 from sitemaps_plus.build import build
 from sitemaps_plus.build.due import examine
+from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.stores.cache import get_cache
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
@@ -465,3 +466,17 @@ def test_strict_hears_of_what_a_lenient_build_left_out(built: BuiltSet, rendered
     assert rendered == [2]
     assert "StrictError" in str(result.sections[0].error)
     assert built.files() == before
+
+
+@pytest.mark.parametrize("how", ["first", "repack", "full"])
+def test_dates_with_fractions_of_a_second_make_no_page_due(site: BuiltSet, how: str) -> None:
+    make_products(25, updated_at=datetime(2026, 5, 5, 3, 4, 5, 678901, UTC))
+    register("products", Products)
+    build()
+    if how != "first":
+        build(**{how: True})
+    before = list(SitemapPage.objects.values_list("changed_at", flat=True))
+
+    assert list(examine()) == []
+    build()
+    assert list(SitemapPage.objects.values_list("changed_at", flat=True)) == before

@@ -217,7 +217,8 @@ def both(built: BuiltSet, monkeypatch: pytest.MonkeyPatch) -> BuiltSet:
 def undone(site: BuiltSet, kept: Path) -> Iterator[None]:
     """Undo afterwards what the block does to the files and to the database."""
     shutil.copytree(site.folder, kept)
-    mark = transaction.savepoint()
+    # Django 6.1 has another name for it.
+    mark = (getattr(transaction, "savepoint_create", None) or transaction.savepoint)()
     yield
     transaction.savepoint_rollback(mark)
     shutil.rmtree(site.folder)

@@ -319,7 +319,7 @@ def test_all_readers_agree(built: BuiltSet, kind: Kind, cause: Cause, rendered: 
     wanted = cause.found(kind)
     stale = {number for number, reason in wanted.items() if reason and reason.is_stale}
 
-    by_builds = dict.fromkeys(wanted, kind.of_section or RECOVERED) if cause.is_made_again else wanted
+    by_builds = dict.fromkeys(wanted, kind.always or RECOVERED) if cause.is_made_again else wanted
     assert said_by_check() == {number: one.text for number, one in by_builds.items() if one and one.is_stale}
     assert said_by_dry_run() == {number: one.text for number, one in by_builds.items() if one}
     assert state_of_status() == ("stale" if stale else "undecided" if kind.always else "current")

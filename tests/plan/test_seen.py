@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from django.contrib import sitemaps as contrib
-from django.db.models import CharField, F, Value
+from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Concat, Length
+from django.db.models.query import ModelIterable
 from django.utils import timezone
 from django.utils.translation import get_language
 
@@ -201,6 +202,12 @@ def test_rows_are_added_up_by_the_database_alone_where_nothing_else_can(monkeypa
     # Several dates for a row.
     assert not seen_of(changed=F("notes__id")).is_exact
 
+    # The same, under the name of an annotation.
+    noted = Product.objects.annotate(noted=F("notes__id"), updated=F("updated_at"))
+    assert not seen_of(queryset=noted, changed=F("noted")).is_exact
+    assert not seen_of(queryset=noted, changed=F("updated")).is_exact
+    assert seen_of(queryset=noted).is_exact
+
     monkeypatch.setattr(Product._meta.pk, "from_db_value", lambda value, *_: value, raising=False)
     assert not seen_of().is_exact
 
@@ -212,4 +219,39 @@ def test_rows_whose_values_are_no_numbers_after_all_are_not_added_up(products: l
 
     seen.add_records([("one", "/b", 5)])
 
+    assert seen.sums is None
+
+
+def test_items_that_their_order_repeats_are_not_added_up() -> None:
+    class Ordered(ByPosition):
+        def items(self) -> Any:
+            return Product.objects.order_by("notes__text", "pk")
+
+    assert SeenRows(section_of(ByPosition)).is_exact
+    assert not SeenRows(section_of(Ordered)).is_exact
+
+
+class OtherObjects(ModelIterable):
+    """Gives the objects of a second query, as managers do that look for the class of each row."""
+
+    def __iter__(self) -> Any:
+        for item in super().__iter__():
+            yield Product._base_manager.get(pk=item.pk)
+
+
+class OtherSet(QuerySet):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._iterable_class = OtherObjects
+
+
+@pytest.mark.parametrize("kind", [OfContrib, ByPosition])
+def test_objects_that_are_not_those_of_the_query_are_listed_all_the_same(products: list[Product], kind: type) -> None:
+    section = section_of(type("Given", (kind,), {"items": lambda self: OtherSet(Product).order_by("pk")}))
+    seen = SeenRows(section)
+    with neutral():
+        page = refresh(section, force=True).pages[0]
+        found = list(object_path.read_groups(section, page, section.cleaner(Report("products")), seen))
+
+    assert found
     assert seen.sums is None

@@ -276,6 +276,27 @@ def test_pages_by_position_are_not_held(clock, rows):
     assert shown() == product_paths()[:10]
 
 
+def test_a_page_that_was_split_before_its_section_was_paged_by_position_is_served(clock, rows):
+    shown()
+    split_first()
+    refreshed()
+    registry.unregister("products")
+    registry.register("products", type("Listed", (ListedProducts,), {"limit": 10}))
+    clock.pass_(seconds=61)
+
+    assert [shown(number) for number in (1, 2, 3)] == [product_paths()[at : at + 10] for at in (0, 10, 20)]
+
+
+def test_a_page_that_was_only_counted_is_held_as_well(clock, rows):
+    number = refreshed(force=True, repack=True, renders_all=True).pages[0].number
+    assert number in listed()
+
+    middle = Product.objects.order_by("pk").values_list("pk", flat=True)[5]
+    refreshed(split=(number, (middle,)), renders_all=True)
+
+    assert SitemapPage.objects.get(number=number).shown_until is not None
+
+
 # A page that was retired.
 
 

@@ -30,7 +30,7 @@ def make_product(**slugs: str | None) -> Product:
 
 
 def make_products(count: int) -> None:
-    for number in range(count):
+    for number in range(Product.objects.count(), Product.objects.count() + count):
         make_product(en=f"lamp-{number}", de=f"lampe-{number}", pt_br=f"lampada-{number}", es_419=f"lampara-{number}")
 
 

@@ -36,22 +36,23 @@ def hold(
     *,
     started_by: str = "",
     labels: Sequence[str] = (),
-    if_locked: Literal["fail", "wait"] = "fail",
+    if_locked: Literal["fail", "wait", "skip"] = "fail",
     waiting: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Lease]:
     """Hold the lease of a site while the block runs; raise BuildLocked where another build has it.
 
     With "wait" the database is queried once a second, and `waiting` is called each time with a text that names the
-    other build; it may raise to end the waiting. A block that raises counts as failed, or as stopped for
-    KeyboardInterrupt, SystemExit and Stopped. Raises SitemapError where the database is locked for too long. The
-    history keeps `started_by` and `labels`, and ``Lease.report`` once the build has ended.
+    other build; it may raise to end the waiting. With "skip" the error does not advise to wait. A block that raises
+    counts as failed, or as stopped for KeyboardInterrupt, SystemExit and Stopped. Raises SitemapError where the
+    database is locked for too long. The history keeps `started_by` and `labels`, and ``Lease.report`` once the build
+    has ended.
 
     Where the database refuses writes, or a transaction is open, the block runs without a lease; that is logged.
     """
     lease = Lease(site, started_by, labels)
     while other := lease._take():
-        if if_locked == "fail":
-            raise BuildLocked(other.refusal(site))
+        if if_locked != "wait":
+            raise BuildLocked(other.refusal(site, is_skipped=if_locked == "skip"))
         waiting(f"Waiting for another build of {site.domain}: {other.holder}.")
         time.sleep(_POLL)
     try:
@@ -251,7 +252,7 @@ class _Other(NamedTuple):
     left: timedelta
     """How long its lease holds if it is not renewed."""
 
-    def refusal(self, site: SiteOrigin) -> str:
+    def refusal(self, site: SiteOrigin, *, is_skipped: bool) -> str:
         age, left = (timedelta(seconds=max(0, round(period.total_seconds()))) for period in (self.age, self.left))
         silence = LEASE - round(left.total_seconds())
         if silence >= SILENT:
@@ -259,7 +260,8 @@ class _Other(NamedTuple):
                 f"Another build of {site.domain} has the lease, but has given no sign of life for {silence} seconds: "
                 f"{self.holder}. If it died, a build can begin in {left} (h:mm:ss); --if-locked wait does so."
             )
+        advice = "" if is_skipped else "Wait until it has ended, for example with --if-locked wait. "
         return (
-            f"Another build of {site.domain} has been running for {age} (h:mm:ss): {self.holder}. Wait until it has "
-            f"ended, for example with --if-locked wait. Should it have died, its lease ends in {left} at the latest."
+            f"Another build of {site.domain} has been running for {age} (h:mm:ss): {self.holder}. {advice}"
+            f"Should it have died, its lease ends in {left} at the latest."
         )

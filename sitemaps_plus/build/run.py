@@ -72,7 +72,7 @@ def _build_site(
             site,
             started_by=options.started_by,
             labels=options.labels,
-            if_locked="wait" if options.if_locked == "wait" else "fail",
+            if_locked=options.if_locked,
             waiting=partial(_wait, options),
         ) as lease:
             known = len(result.errors)

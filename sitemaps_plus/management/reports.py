@@ -75,6 +75,8 @@ def build_lines(result: BuildResult, style: Style) -> Iterator[str]:
                 yield f"    {line}"
     for index in result.indexes:
         yield f"Index: {index}"
+    if result.locked and not (result.sections or result.indexes):
+        return
     found = totals(result.sections)
     yield (
         f"{_urls_on_pages(found['urls'], found['pages'])}: {_rendered(result.sections)}, "

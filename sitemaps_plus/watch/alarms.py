@@ -192,7 +192,7 @@ def _build_alarms(status: SiteStatus) -> Iterator[Alarm]:
         yield Alarm(
             "error",
             "",
-            _("A build died: %(holder)s, started on %(when)s.")
+            _("A build that started on %(when)s died: %(holder)s.")
             % {"holder": status.died.holder, "when": _localized(status.died.started_at)},
             _("Build again; the next build completes it. If this happens often, check the memory of the machine."),
         )
@@ -207,6 +207,9 @@ def _build_alarms(status: SiteStatus) -> Iterator[Alarm]:
 def _file_alarms(status: SiteStatus) -> Iterator[Alarm]:
     if status.is_manifest_lost:
         text = _("The manifest of the built files is missing or cannot be read.")
+        yield Alarm("error", "", text, _("Build again. The build renders all pages and compares them with the files."))
+    if status.is_database_lost:
+        text = _("Files are published that the database knows nothing of.")
         yield Alarm("error", "", text, _("Build again. The build renders all pages and compares them with the files."))
     if status.missing_indexes:
         text = _("Indexes are missing: %(files)s") % {"files": ", ".join(status.missing_indexes)}
@@ -256,7 +259,7 @@ def _outcome_alarms(status: SectionStatus) -> Iterator[Alarm]:
         text = _("The last build of this section failed: %(error)s") % {"error": outcome["error"]}
         remedy = _("Correct this and build again. The section keeps its last good files.")
         yield Alarm("error", status.label, text, remedy)
-    elif status.published_urls and not status.urls and not status.error:
+    elif status.published_urls and status.is_counted and not status.urls and not status.error:
         text = ngettext(
             "The section has no URLs any more; %(count)d URL is still published.",
             "The section has no URLs any more; %(count)d URLs are still published.",

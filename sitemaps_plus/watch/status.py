@@ -139,6 +139,8 @@ class SiteStatus:
     """Why the published files cannot be read."""
     is_manifest_lost: bool = False
     """Whether pages were built, but the manifest knows none of them."""
+    is_database_lost: bool = False
+    """Whether the manifest knows pages of these sections, but the database knows of none that was built."""
     missing_indexes: list[str] = field(default_factory=list)
     """Names of the missing files of indexes."""
     unregistered: dict[str, int] = field(default_factory=dict)
@@ -195,7 +197,8 @@ def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPag
         elif build.lease:
             status.running, status.silence = build, silence_of(build)
     known = {label: records.get((site.id, label), []) for label in registry}
-    status.is_built = bool(status.builds) or any(record.built_at for some in known.values() for record in some)
+    has_built = any(record.built_at for some in known.values() for record in some)
+    status.is_built = bool(status.builds) or has_built
     manifest = _published_facts(status) if status.is_built else None
     for label, some in known.items():
         section = SectionStatus(label=label, section=None)
@@ -211,6 +214,9 @@ def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPag
         status.sections.append(section)
     if manifest is not None:
         _compare_with_manifest(status, manifest)
+        # The first build publishes pages before it stores that they are built.
+        is_known = has_built or bool(status.running)
+        status.is_database_lost = not is_known and any(section.published_urls for section in status.sections)
     return status
 
 

@@ -258,10 +258,12 @@ def test_a_second_build_of_a_site_ends_at_once(if_locked: str, status: int | Non
     register("products", Products)
     make_products(5)
     with hold(SiteOrigin(id=Site.objects.get_current().pk, origin=Origin.parse("https://example.com"))):
-        _, stderr, failure = run("--if-locked", if_locked)
+        stdout, stderr, failure = run("--if-locked", if_locked)
 
     assert (failure and failure.returncode) == status
+    assert stdout == "", "there is nothing to count"
     assert "Another build of example.com has been running" in stderr + str(failure)
+    assert ("Wait until it has ended" in stderr + str(failure)) == (if_locked == "fail")
     assert not storages["sitemaps"].exists("example.com")
     assert run()[2] is None
 

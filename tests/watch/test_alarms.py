@@ -149,7 +149,7 @@ def test_a_build_that_died_is_an_error_until_the_next_one(site: BuiltSet) -> Non
     found = read_site()
     assert found.status.running is None
     assert [alarm.level for alarm in found.alarms] == ["error"]
-    assert "A build died: process 7" in found.alarms[0].text
+    assert found.alarms[0].text.endswith(" died: process 7.")
     build()
     assert alarms() == []
 
@@ -310,6 +310,28 @@ def test_a_lost_manifest_is_reported_as_such(site: BuiltSet, text: str | None) -
 
     assert alarms() == [("error", "", "The manifest of the built files is missing or cannot be read.")]
     build()
+    assert alarms() == []
+
+
+def test_files_of_which_the_database_knows_nothing_are_an_error(site: BuiltSet) -> None:
+    build()
+    SitemapPage.objects.all().delete()
+
+    assert alarms() == [("error", "", "Files are published that the database knows nothing of.")]
+    assert "Build again." in remedies()
+    render_index_of_nothing()
+    assert [text for _, _, text in alarms()] == ["Files are published that the database knows nothing of."]
+    build()
+    assert alarms() == []
+
+
+def test_a_first_build_that_is_running_is_not_unknown_to_the_database(site: BuiltSet) -> None:
+    build()
+    SitemapPage.objects.all().delete()
+    now = timezone.now()
+    expires_at = now + timedelta(seconds=LEASE)
+    Build.objects.create(site=1, lease="site 1", holder="process 7", started_at=now, expires_at=expires_at)
+
     assert alarms() == []
 
 

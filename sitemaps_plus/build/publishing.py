@@ -66,7 +66,7 @@ class PublishedSet:
         self.files = PublishedFiles(site.domain)
         self.store = self.files.store
         self.manifest = self.files.checked_manifest(site.base)
-        recover(self.files, self.manifest, registry, also_listed=self._also_listed, pause=pause)
+        recover(self.files, self.manifest, registry, self._base_of, also_listed=self._also_listed, pause=pause)
         self.is_verified = is_verified
         self.changed: dict[str, None] = {}
         """URLs whose content this build has changed."""
@@ -293,7 +293,7 @@ class PublishedSet:
                 if self.store.has(self._path(file)):
                     self.store.remove(self._path(file))
                     (self.files.names or set()).discard(file)
-                    self.removed[f"{self._base}{file}"] = None
+                    self.removed[f"{self._base_of()}{file}"] = None
             self.manifest.indexes.pop(name, None)
             return None
         if self._announced.get(name):
@@ -308,7 +308,7 @@ class PublishedSet:
             self.files.manifest_file.write(self.manifest)
             for file, data in _index_files(name, document).items():
                 if self._publish_file(file, data, is_doubted=is_doubted):
-                    self.changed[f"{self._base}{file}"] = None
+                    self.changed[f"{self._base_of()}{file}"] = None
             self.manifest.indexes[name] = document.digest
         return self.store.where(self._path(file_name(name, "xml")))
 
@@ -390,8 +390,9 @@ class PublishedSet:
     def _listed_name(self, label: str, number: int) -> str:
         return page_file(label, number, get_settings().EXTENSION)
 
-    @property
-    def _base(self) -> str:
+    def _base_of(self, label: str = "") -> str:
+        if label in registry:
+            return get_section(label, self.site).public_base
         return self.site.public_url or f"{self.site.origin}{directory()}"
 
 

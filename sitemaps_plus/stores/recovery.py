@@ -6,7 +6,7 @@ import hashlib
 import html
 import re
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -44,6 +44,10 @@ class _Item(NamedTuple):
     """The URL of its directory; empty where the index does not say."""
     lastmod: str | None
 
+    def is_in(self, base: str) -> bool:
+        """Return whether the index does not list it in another directory than that with the URL `base`."""
+        return self.base in ("", base)
+
 
 class _Index(NamedTuple):
     """The files of one index, read as far as they are there."""
@@ -53,24 +57,32 @@ class _Index(NamedTuple):
     digest: str
     """SHA-256 of the uncompressed bytes; empty unless all files are there and say the same."""
 
-    def lists(self, pages: set[tuple[str, int]]) -> bool:
-        """Return whether all files list exactly these pages."""
-        return bool(self.digest) and {(item.label, item.number) for item in self.items} == pages
+    def lists(self, sections: Mapping[str, SectionEntry]) -> bool:
+        """Return whether all files list exactly the pages of these sections, in the directories that they have now."""
+        pages = {(label, number) for label, section in sections.items() for number in section.pages}
+        is_exact = {(item.label, item.number) for item in self.items} == pages
+        return is_exact and bool(self.digest) and all(item.is_in(sections[item.label].base) for item in self.items)
 
 
 def recover(
     files: PublishedFiles,
     manifest: Manifest,
     registered: Iterable[str],
+    base_of: Callable[[str], str],
     *,
     also_listed: AlsoListed = lambda _: (),
     pause: Callable[[], None] = lambda: None,
 ) -> None:
     """Add to `manifest` the sections that an index lists and that it does not know.
 
-    Their pages are those that an index lists and whose files are whole; the others are added to ``files.lost``. An
-    index that may list something else is in doubt. `pause` is called before each file is read. A storage that does not
-    answer raises its own error.
+    Their pages are those that an index lists and whose files are whole, in whatever directory it lists them: after a
+    move, every row can be found under the URL of the directory as it is now, which `base_of` returns for a label. Other
+    pages of that directory are added to ``files.lost``; of other directories they are not ours. An index that may list
+    something else is in doubt.
+
+    A manifest that is there knows all sections that were built: others need a whole page, or their index is not ours.
+
+    `pause` is called before each file is read. A storage that does not answer raises its own error.
     """
     unknown = [label for label in registered if label not in manifest.sections]
     if files.manifest is not None:
@@ -90,31 +102,34 @@ def recover(
             if item.label == label:
                 listed.setdefault(item.number, item)
         if listed:
-            _add_section(files, manifest, label, listed, index, pause)
+            _add_section(files, manifest, label, base_of(label), listed, index, pause)
     if manifest.sections:
-        pages = {(label, number) for label, section in manifest.sections.items() for number in section.pages}
-        manifest.indexes[index_name()] = site.digest if site.lists(pages) else ""
+        manifest.indexes[index_name()] = site.digest if site.lists(manifest.sections) else ""
 
 
 def _add_section(
     files: PublishedFiles,
     manifest: Manifest,
     label: str,
+    base: str,
     listed: dict[int, _Item],
     index: _Index,
     pause: Callable[[], None],
 ) -> None:
-    entries = {}
+    entries, lost = {}, []
     for number, item in listed.items():
         pause()
         if entry := _read_page(files, item):
             entries[number] = entry
-        else:
-            files.lost.setdefault(label, []).append(number)
-    base = next((item.base for item in listed.values() if item.base), "")
-    manifest.sections[label] = SectionEntry(pages=entries, base=base)
-    is_exact = index.lists({(label, number) for number in entries})
-    manifest.indexes[index_name(label)] = index.digest if is_exact else ""
+        elif item.is_in(base):
+            lost.append(number)
+    is_known = files.manifest is None or index_name(label) in manifest.indexes
+    if not entries and not (lost and is_known):
+        return
+    if lost:
+        files.lost[label] = lost
+    section = manifest.sections[label] = SectionEntry(pages=entries, base=base)
+    manifest.indexes[index_name(label)] = index.digest if index.lists({label: section}) else ""
 
 
 def _read_index(files: PublishedFiles, name: str, pause: Callable[[], None]) -> _Index:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -21,6 +22,9 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX = "sitemaps_plus-"
+
+_MADE = re.compile(rf"\.?{_PREFIX}[a-z0-9_]{{8}}")
+"""A name that ``tempfile.mkdtemp`` makes."""
 
 _LOCK = "lock"
 """Name of the file that a living build keeps locked in its temporary directory."""
@@ -179,14 +183,25 @@ def _lock_file(path: Path, flags: int = 0) -> int | None:
 
 
 def _remove_abandoned(made: Path) -> None:
-    """Remove the directories of dead builds next to a directory that was made just now."""
+    """Remove the directories of dead builds next to a directory that was made just now.
+
+    A directory with another name, or that holds anything but pages and the lock, is not of a build.
+    """
     ours = made.stat()
     for folder in [*made.parent.glob(f"{_PREFIX}*"), *made.parent.glob(f".{_PREFIX}*")]:
         with suppress(OSError):
             found = folder.lstat()
             if folder == made or not stat.S_ISDIR(found.st_mode) or found.st_uid != ours.st_uid:
                 continue
+            if not (_MADE.fullmatch(folder.name) and all(map(_is_of_build, folder.iterdir()))):
+                continue
             _remove_if_dead(folder, age=ours.st_mtime - found.st_mtime)
+
+
+def _is_of_build(path: Path) -> bool:
+    file = parse_page_file(path.name)
+    is_named = path.name == _LOCK or (file is not None and file.format == "xml.gz")
+    return is_named and stat.S_ISREG(path.lstat().st_mode)
 
 
 def _remove_if_dead(folder: Path, *, age: float) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from built import BuiltSet, index_names, page_names, spaced
-from samples import Products
+from samples import Products, replace_section
 from sitemaps_plus import register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.stores.manifest import Manifest
 from sitemaps_plus.stores.published import PublishedFiles
 from sitemaps_plus.stores.recovery import recover
+from xml_checks import locs
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +38,7 @@ def recovered(site: BuiltSet, **options: Any) -> tuple[Manifest, dict[str, list[
     site.manifest.unlink()
     files = PublishedFiles("example.com")
     manifest = files.checked_manifest(ORIGIN)
-    recover(files, manifest, registry, **options)
+    recover(files, manifest, registry, lambda _: f"{ORIGIN}/", **options)
     return manifest, files.lost
 
 
@@ -180,3 +181,27 @@ def test_where_nothing_was_published_there_is_nothing_to_recover(site: BuiltSet)
 
     assert found == Manifest(origin=ORIGIN)
     assert lost == {}
+
+
+def test_after_a_move_pages_are_listed_where_they_are_now_also_if_a_section_fails(site: BuiltSet) -> None:
+    listed = locs(site.path("sitemap.xml").read_bytes())
+    site.use(ORIGIN="http://example.com")
+    site.manifest.unlink()
+    replace_section("more", type("Fails", (Products,), {"get_queryset": lambda self: 1 / 0}))
+
+    assert not build().is_complete
+
+    moved = [url.replace("https://", "http://") for url in listed]
+    assert locs(site.path("sitemap.xml").read_bytes()) == moved
+    assert locs(site.path("sitemap-more.xml").read_bytes()) == moved[4:]
+
+
+def test_the_index_of_another_tool_stays_where_the_label_was_never_built(site: BuiltSet) -> None:
+    register("news", type("News", (Products,), {"limit": 50}))
+    strange = "<sitemapindex><sitemap><loc>{}/sitemap-news-1.xml</loc></sitemap></sitemapindex>"
+    for origin in ("https://news.example.org", ORIGIN):
+        site.path("sitemap-news.xml").write_text(strange.format(origin))
+
+        assert build(["products"]).is_complete
+
+        assert site.path("sitemap-news.xml").read_text() == strange.format(origin)

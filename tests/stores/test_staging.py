@@ -309,7 +309,8 @@ def test_a_directory_without_a_lock_goes_a_day_later(
 ) -> None:
     if not can_lock:
         monkeypatch.setattr(module, "fcntl", None)
-    made = ("sitemaps_plus-old", ".sitemaps_plus-old", "sitemaps_plus-new", ".sitemaps_plus-new", "other-old")
+    kinds = ("sitemaps_plus-", ".sitemaps_plus-")
+    made = [*(f"{kind}{name}" for kind in kinds for name in ("made_old", "made_new")), "other-old"]
     for folder in (tmp_path / "tmp" / name for name in made):
         folder.mkdir()
         (folder / NAME).write_bytes(b"data")
@@ -318,7 +319,23 @@ def test_a_directory_without_a_lock_goes_a_day_later(
 
     stage_once()
 
-    assert names(tmp_path / "tmp") == [".sitemaps_plus-new", "other-old", "sitemaps_plus-new"]
+    assert names(tmp_path / "tmp") == [".sitemaps_plus-made_new", "other-old", "sitemaps_plus-made_new"]
+
+
+@pytest.mark.parametrize("place", ["default"], indirect=True)
+@pytest.mark.parametrize(
+    "file", ["sitemaps_plus-main/src/a.py", f"sitemaps_plus-main/{NAME}", "sitemaps_plus-branch_1/a.py"]
+)
+@pytest.mark.usefixtures("place")
+def test_an_old_directory_of_a_similar_name_or_with_other_files_stays(tmp_path: Path, file: str) -> None:
+    path = tmp_path / "tmp" / file
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    os.utime(tmp_path / "tmp" / Path(file).parts[0], (time.time() - 90_000,) * 2)
+
+    stage_once()
+
+    assert path.read_text() == "mine"
 
 
 @pytest.mark.parametrize("place", ["default"], indirect=True)

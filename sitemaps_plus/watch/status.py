@@ -134,7 +134,7 @@ class SiteStatus:
     died: Build | None = None
     """A build whose lease has expired before it ended."""
     is_built: bool = False
-    """Whether a build of the site was ever started."""
+    """Whether a build of the site was ever started, according to the database or the manifest."""
     storage_error: str = ""
     """Why the published files cannot be read."""
     is_manifest_lost: bool = False
@@ -199,6 +199,7 @@ def _site_facts(site: SiteOrigin, records: dict[tuple[int, str], list[SitemapPag
     known = {label: records.get((site.id, label), []) for label in registry}
     has_built = any(record.built_at for some in known.values() for record in some)
     status.is_built = bool(status.builds) or has_built
+    status.is_built = status.is_built or _has_manifest(site)
     manifest = _published_facts(status) if status.is_built else None
     for label, some in known.items():
         section = SectionStatus(label=label, section=None)
@@ -348,6 +349,15 @@ def _published_facts(status: SiteStatus) -> Manifest | None:
         return None
     status.unregistered = unregistered(manifest)
     return manifest
+
+
+def _has_manifest(site: SiteOrigin) -> bool:
+    """Return whether there is a manifest; False if the storage fails, which a site without builds may not need."""
+    try:
+        return PublishedFiles(site.domain).manifest is not None
+    except Exception as error:  # each storage has errors of its own
+        logger.debug("The manifest of %s cannot be read", site.domain, exc_info=error)
+        return False
 
 
 def _compare_with_manifest(status: SiteStatus, manifest: Manifest) -> None:

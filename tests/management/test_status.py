@@ -39,8 +39,20 @@ def test_the_command_has_a_line_for_each_section(site: BuiltSet) -> None:
 def test_a_section_that_nobody_has_requested_has_no_number_yet(site: BuiltSet) -> None:
     SitemapPage.objects.all().delete()
     Build.objects.all().delete()
+    site.manifest.unlink()
 
     assert run("--status")[0] == "example.com products: live, not counted yet\n"
+
+
+def test_files_are_an_error_after_the_tables_were_emptied(site: BuiltSet) -> None:
+    SitemapPage.objects.all().delete()
+    Build.objects.all().delete()
+
+    stdout, _, failure = run("--status")
+
+    assert failure is not None
+    assert stdout.startswith("example.com products: never built, not counted yet\n")
+    assert "Files are published that the database knows nothing of.\n    Build again." in stdout
 
 
 def test_the_command_shows_problems_with_remedies_and_fails(site: BuiltSet) -> None:

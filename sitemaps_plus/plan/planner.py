@@ -192,11 +192,9 @@ class _Planner:
             self.givers.append(record)
 
     def _cut(self, free: list[SitemapPage]) -> list[SitemapPage]:
-        """Return new records for all rows; the record that only served as lock becomes the first page if it may."""
-        if self.published.pages and 1 not in self.published.pages:
-            # Number 1 was retired before the tables were lost, and is only a lock for ever.
-            self.retired += free
-            free = []
+        """Return new records for all rows; the record that only served as lock becomes the first page."""
+        if free and self.published.pages and 1 not in self.published.pages:
+            self.retired.append(free.pop())  # Number 1 was retired before the tables were lost.
         first = free[0] if free else self._new(None)
         first.layout = self.section.layout
         return [first, *(self._new(start) for start in self._boundaries(Page(record=first)))]

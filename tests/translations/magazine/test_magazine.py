@@ -25,7 +25,7 @@ def make_article(slugs: dict[str, str], film: str = "") -> Article:
 
 
 def make_articles(count: int) -> None:
-    for number in range(count):
+    for number in range(Article.objects.count(), Article.objects.count() + count):
         make_article(
             {"en": f"sun-{number}", "de": f"sonne-{number}", "pt-br": f"sol-{number}", "es-419": f"sol-{number}"}
         )

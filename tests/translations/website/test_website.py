@@ -39,7 +39,7 @@ def make_person(**slugs: str) -> list[Person]:
 
 
 def make_people(count: int) -> None:
-    for number in range(count):
+    for number in range(Person.objects.count(), Person.objects.count() + count):
         make_person(en=f"john-{number}", de=f"johann-{number}", pt_br=f"joao-{number}", es_419=f"juan-{number}")
 
 

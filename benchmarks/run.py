@@ -21,12 +21,25 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from bars import Figures, bar_lines, cpu, memory_lines, other_lines
+from bars import SHORT, Figures, bar_lines, cpu, memory_lines, other_lines
 from tasks import TASKS, Task
 
 HERE = Path(__file__).parent
 POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 PACKAGES = ("Django", "isal", "psycopg", "django-icv-sitemaps", "django-sitemaps")
+
+SHORT_TASKS = (
+    "index, plan checked",
+    "page 1, checked",
+    "all pages, contrib, no gzip",
+    "build, zlib",
+    "build, fast",
+    "build, fast, nothing changed",
+    "build, fast, one row changed",
+    "floor, zlib",
+    "floor, fast",
+)
+"""What the short form measures."""
 
 COMPARED = 100_000
 """Largest number of rows for which the output of all projects is compared first."""
@@ -79,7 +92,11 @@ def parse() -> argparse.Namespace:
         help="PostgreSQL on this machine is found by POSTGRES_URL.",
     )
     parser.add_argument("--only", nargs="+", choices=TASKS, metavar="TASK", help=f"Some of: {'; '.join(TASKS)}.")
-    return parser.parse_args()
+    parser.add_argument("--short", action="store_true", help=f"Builds of {SHORT:,} rows, once: two minutes.")
+    options = parser.parse_args()
+    if options.short:
+        options.rows, options.runs, options.only = [SHORT], 1, options.only or SHORT_TASKS
+    return options
 
 
 def databases(wanted: Sequence[str], left_out: dict[str, str]) -> Iterator[str]:
@@ -181,8 +198,8 @@ def report(rows: int, database: str, found: dict[str, Run]) -> None:
     print(f"## {rows:,} rows, {database}\n")
     head = ("work", "CPU s", "of it server", "wall s", "memory, MB", "queries", "MB out")
     table(head, (figures(name, one) for name, one in found.items()), numbers=6)
-    table(("work", "bar", "measured", "met"), bar_lines(rows, found))
-    table(("CPU of the first / of the second", "the first takes"), other_lines(rows, found))
+    table(("work", "bar", "measured", "met"), bar_lines(rows, database, found))
+    table(("CPU of the first / of the second", "the first takes"), other_lines(rows, database, found))
 
 
 def report_memory(database: str, sizes: Mapping[int, Figures]) -> None:

@@ -75,6 +75,13 @@ def build_again(label: str, pages: int) -> int:
     return sum(file.stat().st_size for file in written)
 
 
+def cached_page() -> tuple[()]:
+    """Put page 1 of the products into the cache of this process."""
+    remove("products")
+    fetch("/sitemap-products-1.xml")
+    return ()
+
+
 def built() -> tuple[()]:
     """Build the products, unless an earlier task has done so."""
     from sitemaps_plus.build import build as build_files
@@ -136,6 +143,15 @@ def checked_plan() -> int:
 
     with override_settings(SITEMAPS_PLUS={**settings.SITEMAPS_PLUS, "CHECK_EVERY": 0}):
         return fetch("/sitemap-products.xml")
+
+
+def checked_page() -> int:
+    """Get a page that is in the cache when it is time to ask the database whether it changed."""
+    from django.conf import settings
+    from django.test import override_settings
+
+    with override_settings(SITEMAPS_PLUS={**settings.SITEMAPS_PLUS, "CHECK_EVERY": 0}):
+        return fetch("/sitemap-products-1.xml")
 
 
 def contrib_all() -> int:
@@ -285,6 +301,7 @@ TASKS: dict[str, Task] = {
     "index": Task(side="plus", warm=_warm_index, run=partial(fetch, "/sitemap-products.xml")),
     "index, plan checked": Task(side="plus", warm=_warm_index, run=checked_plan),
     "index, first plan": Task(side="plus", warm=_warm_index, run=first_plan),
+    "page 1, checked": replace(page("products", first), prepare=cached_page, run=checked_page),
     "page 1, contrib": contrib_page("products", first),
     "page 1, django-sitemaps": Task(
         side="contrib",

@@ -64,3 +64,15 @@ def refusing(pattern: str, text: str = "the server has gone away") -> Iterator[N
 
     with connection.execute_wrapper(refuse):
         yield
+
+
+@contextmanager
+def steps_of_sqlite() -> Iterator[list[None]]:
+    """Yield a list that grows with every tenth instruction of SQLite: what queries cost, whatever the machine does."""
+    steps: list[None] = []
+    connection.ensure_connection()
+    connection.connection.set_progress_handler(lambda: steps.append(None), 10)
+    try:
+        yield steps
+    finally:
+        connection.connection.set_progress_handler(None, 0)

@@ -15,14 +15,14 @@ from sitemaps_plus.plan.records import record_rendering
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.seen import seen_validator
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_BUILD, Report
-from sitemaps_plus.render.pages import MOST_SPLITS, does_not_fit, split_page
+from sitemaps_plus.render.pages import MOST_SPLITS, does_not_fit, split_pages
 
 
 class Assembly:
     """The pages of a section while they are rendered.
 
     An outcome is valid while the newest plan has the same rows under that number. Only this class changes the plan:
-    when an outcome says that its page is full, the page is split.
+    pages whose outcomes say that they are full are split, all at once when nothing else is left to render.
     """
 
     def __init__(self, plan: Plan, why_due: WhyDue) -> None:
@@ -33,6 +33,7 @@ class Assembly:
         self._failed: Page | None = None
         self._rendered: dict[int, Page] = {}
         self._out: set[int] = set()
+        self._full: dict[int, tuple[Page, PageFull]] = {}
         self._splits: Counter[int] = Counter()
         self.reasons: dict[int, Reason] = {}
         """Why each page is rendered, by number."""
@@ -43,16 +44,18 @@ class Assembly:
 
     @property
     def is_open(self) -> bool:
-        """Whether a page is waiting or being rendered."""
-        return bool(self._out or (self._waiting and not self.error))
+        """Whether a page is waiting, full or being rendered."""
+        return bool(self._out or ((self._waiting or self._full) and not self.error))
 
     @property
     def known(self) -> int:
         """How many pages are due, as far as that is known."""
-        return len(self.outcomes) + len(self._out) + len(self._waiting)
+        return len(self.outcomes) + len(self._out) + len(self._full) + len(self._waiting)
 
     def hand_out(self) -> Page | None:
-        """Return the next page to render."""
+        """Return the next page to render; None where there is none, or not before others are rendered."""
+        if self._full and not (self._waiting or self._out or self.error):
+            self._split()
         if self.error or not self._waiting:
             return None
         page = self._waiting.popleft()
@@ -68,7 +71,10 @@ class Assembly:
         elif outcome.error:
             self._fail(page, outcome.error)
         elif outcome.full:
-            self._split(page, PageFull(outcome.full[0], split_at=outcome.full[1]))
+            self._full[page.number] = page, PageFull(outcome.full[0], split_at=outcome.full[1])
+            if self.plan.section.paged_by == "position":
+                # Nobody can split it: this is an error, and all further rendering would be in vain.
+                self._split()
         else:
             self._keep(page, outcome)
             return True
@@ -103,9 +109,11 @@ class Assembly:
         for number, page in list(self._rendered.items()):
             if not self._is_planned(page):
                 del self._rendered[number], self.outcomes[number]
+        self._full = {number: full for number, full in self._full.items() if self._is_planned(full[0])}
         self._waiting: deque[Page] = deque()
         for page in plan.pages:
-            if page.number not in self._out | self.outcomes.keys() and (reason := self._why_due(plan, page)):
+            is_taken = page.number in self._out or page.number in self._full or page.number in self.outcomes
+            if not is_taken and (reason := self._why_due(plan, page)):
                 self._waiting.append(page)
                 self.reasons[page.number] = reason
 
@@ -124,12 +132,15 @@ class Assembly:
         if self._failed is None or order.index(page.number) < order.index(self._failed.number):
             self._failed, self.error = page, error
 
-    def _split(self, page: Page, full: PageFull) -> None:
-        self._splits[page.number] += 1
+    def _split(self) -> None:
+        full, self._full = self._full, {}
+        self._splits.update(full.keys())
         section = self.plan.section
+        # A page that never fits fails; the others are of no use without it.
+        worn = next((page for page, _ in full.values() if self._splits[page.number] > MOST_SPLITS), None)
         try:
-            if self._splits[page.number] > MOST_SPLITS:
-                raise does_not_fit(section, page.number)
-            self._follow(split_page(section, page.number, full))
+            if worn:
+                raise does_not_fit(section, worn.number)
+            self._follow(split_pages(section, {number: error for number, (_, error) in full.items()}))
         except Exception as error:
-            self._fail(page, error)
+            self._fail(worn or next(iter(full.values()))[0], error)

@@ -6,7 +6,7 @@ that does not list that page yet. Therefore its old page goes on being served wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,7 +35,7 @@ def is_held(record: SitemapPage, now: datetime) -> bool:
     return timedelta() < rest <= duration() + timedelta(seconds=AHEAD)
 
 
-def hold(records: Sequence[SitemapPage], now: datetime) -> None:
+def hold(records: Iterable[SitemapPage], now: datetime) -> None:
     """Hold pages from `now` on, whose ``shown_end`` is set already."""
     period = duration()
     for record in records:

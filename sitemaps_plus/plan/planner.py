@@ -33,6 +33,9 @@ from sitemaps_plus.stores.manifest import SectionEntry
 
 logger = logging.getLogger("sitemaps_plus")
 
+MOST_PARTS = 16
+"""Most parts of a page that is split because of its bytes; a part that is still too large is split again."""
+
 _RETIRING = ("retired_at", "start_digest", "shown_end", "shown_until")
 
 
@@ -42,7 +45,7 @@ def refresh(
     force: bool = False,
     since: datetime | None = None,
     repack: bool = False,
-    split: tuple[int, KeyValue] | None = None,
+    split: Mapping[int, KeyValue] | None = None,
     renders_all: bool = False,
     published: SectionEntry | None = None,
 ) -> Plan:
@@ -51,9 +54,9 @@ def refresh(
     A page by key keeps its number and its range when rows are added or deleted; a page by position shows other rows.
 
     `force` brings it up to date now, `since` if that was not done after that moment. `repack` divides the section again
-    under new numbers. `split`, a page number and a key, moves the rows from that key on to a new page. If the caller
-    `renders_all` pages, rows are only counted where rendering adds them up. If the database refuses writes, the plan is
-    made in memory.
+    under new numbers. `split` has the numbers of pages that are full, and the first row that each has no room for: the
+    rows from there on move to as many new pages as they need. If the caller `renders_all` pages, rows are only counted
+    where rendering adds them up. If the database refuses writes, the plan is made in memory.
 
     A build gives the manifest entry of the section as `published`. A page by key then keeps the number of the published
     page with the same start, and never has that of another one, also after the tables were lost or restored.
@@ -82,7 +85,7 @@ def refresh(
 
 
 def _renew_stored(
-    planner: _Planner, *, is_forced: bool, repack: bool, split: tuple[int, KeyValue] | None
+    planner: _Planner, *, is_forced: bool, repack: bool, split: Mapping[int, KeyValue] | None
 ) -> list[SitemapPage]:
     planner.using = router.db_for_write(SitemapPage)
     with transaction.atomic(using=planner.using):
@@ -113,8 +116,8 @@ class _Planner:
         self.using: str | None = None
         """The database in which records are read and written; None if they are only read."""
         self.retired: list[SitemapPage] = []
-        self.givers: list[SitemapPage] = []
-        """Pages that gave up rows, to new pages."""
+        self.givers: dict[int, SitemapPage] = {}
+        """Pages that gave up rows to new pages, by primary key."""
         self.has_new_pages = False
 
     def is_due(self, records: Sequence[SitemapPage]) -> bool:
@@ -133,29 +136,29 @@ class _Planner:
         return bool(is_old) or any(record.layout != self.section.layout for record in records)
 
     def renew(
-        self, records: list[SitemapPage], *, repack: bool, split: tuple[int, KeyValue] | None
+        self, records: list[SitemapPage], *, repack: bool, split: Mapping[int, KeyValue] | None
     ) -> list[SitemapPage]:
         """Return the current records; those that are no longer pages are added to ``retired``."""
         if self.section.paged_by == "position":
             return self._renew_positions()
         free = [record for record in records if not record.layout]
         records = [record for record in records if record.layout]
-        wanted: Collection[SitemapPage] | None = None
+        wanted: set[int] | None = None
         if repack or any(record.layout != self.section.layout for record in records):
             self._retire(records)
             records = []
         elif records and split:
             is_due = self.is_due(records)
-            records, halves = self._split(records, *split)
-            # Only the two halves: many pages may be split one after the other.
-            wanted = None if is_due else halves
+            records, parts = self._split(records, split)
+            # Only the parts: many pages may be split one after the other.
+            wanted = None if is_due else {id(record) for record in parts}
         records = list(self._measured(records or self._cut(free), wanted))
         if sum(record.rows != 0 for record in records) > MAX_URLS:
             raise self._too_many()
         if wanted is None:
             records[0].checked_at = self.now
         records = self._numbered(records)
-        holds.hold(self.givers, timezone.now())
+        holds.hold(self.givers.values(), timezone.now())
         return records
 
     def save(self, records: Sequence[SitemapPage], before: Mapping[int, Mapping[str, Any]]) -> None:
@@ -187,9 +190,9 @@ class _Planner:
 
     def _give(self, record: SitemapPage, end: list[Any] | None) -> None:
         """Note that a page that ended at `end` gives up rows, unless nobody can know it yet."""
-        if record.pk and not any(record is giver for giver in self.givers):
+        if record.pk and record.pk not in self.givers:
             holds.keep_end(record, end, self.now)
-            self.givers.append(record)
+            self.givers[record.pk] = record
 
     def _cut(self, free: list[SitemapPage]) -> list[SitemapPage]:
         """Return new records for all rows; the record that only served as lock becomes the first page."""
@@ -197,21 +200,19 @@ class _Planner:
             self.retired.append(free.pop())  # Number 1 was retired before the tables were lost.
         first = free[0] if free else self._new(None)
         first.layout = self.section.layout
-        return [first, *(self._new(start) for start in self._boundaries(Page(record=first)))]
+        return [first, *(self._new(start) for start in self._filled(Page(record=first)))]
 
-    def _measured(
-        self, records: Sequence[SitemapPage], wanted: Collection[SitemapPage] | None
-    ) -> Iterator[SitemapPage]:
-        """Yield `records` with their current row counts and validators; only those in `wanted` if it is given.
+    def _measured(self, records: Sequence[SitemapPage], wanted: Collection[int] | None) -> Iterator[SitemapPage]:
+        """Yield `records` with their current row counts and validators; only those whose id is in `wanted`.
 
         A page with too many rows keeps the first of them; new pages take the rest.
         """
         for page in make_plan(self.section, records).pages:
-            if wanted is not None and not any(page.record is record for record in wanted):
+            if wanted is not None and id(page.record) not in wanted:
                 yield page.record
                 continue
             found = self._measure(page)
-            starts = list(self._boundaries(page)) if (found.rows or 0) > self.section.rows_limit else []
+            starts = list(self._filled(page)) if (found.rows or 0) > self.section.rows_limit else []
             if not starts:
                 yield self._updated(page.record, found)
                 continue
@@ -258,32 +259,52 @@ class _Planner:
         return newest > moment(record.verified_at)
 
     def _split(
-        self, records: list[SitemapPage], number: int, at: KeyValue
+        self, records: list[SitemapPage], full: Mapping[int, KeyValue]
     ) -> tuple[list[SitemapPage], list[SitemapPage]]:
-        """Return the records after page `number` is split at the row `at`, and the two halves."""
-        is_row = Q(**dict(zip(self.section.key.names, at, strict=True)))
-        stored = self.section.key.dump(at)
-        for index, page in enumerate(make_plan(self.section, records).pages):
-            # Another process may have split the page already: the database knows whether the row is still on it.
-            if (
-                page.number == number
-                and page.record.start != stored
-                and page.rows(self.section).filter(is_row).exists()
-            ):
-                upper = self._new(at)
+        """Return the records after the pages in `full` are split, each at a row, and all parts of those pages."""
+        found: list[SitemapPage] = []
+        parts: list[SitemapPage] = []
+        for page in make_plan(self.section, records).pages:
+            found.append(page.record)
+            at = full.get(page.number)
+            if at is not None and self._is_inside(page, at):
                 self._give(page.record, self._stored(page.end))
-                return [*records[: index + 1], upper, *records[index + 1 :]], [page.record, upper]
-        return records, []
+                uppers = [self._new(start) for start in self._cuts(page, at)]
+                found += uppers
+                parts += [page.record, *uppers]
+        return found, parts
 
-    def _boundaries(self, page: Page) -> Iterator[KeyValue]:
-        """Yield the keys at which a page with too many rows is divided.
+    def _is_inside(self, page: Page, at: KeyValue) -> bool:
+        """Return whether the row `at` is on a page and not its first: another process may have split the page."""
+        is_row = Q(**dict(zip(self.section.key.names, at, strict=True)))
+        return page.record.start != self._stored(at) and page.rows(self.section).filter(is_row).exists()
+
+    def _cuts(self, page: Page, at: KeyValue) -> list[KeyValue]:
+        """Return `at` and the later rows at which a page is cut, so that each part has as many rows as the first one.
+
+        The last part takes what remains: if the first rows are larger than most, only a few pages are small.
+        """
+        fit = count_rows(self.section, replace(page, end=at).rows(self.section))
+        rest = replace(page, start=at)
+        return [at, *itertools.islice(self._boundaries(rest, step=max(1, fit), limit=max(1, fit)), MOST_PARTS - 2)]
+
+    def _filled(self, page: Page) -> Iterator[KeyValue]:
+        """Yield the keys at which a page with too many rows is divided."""
+        return self._boundaries(page, step=self.section.rows_to_fill, limit=self.section.rows_limit)
+
+    def _boundaries(self, page: Page, *, step: int, limit: int) -> Iterator[KeyValue]:
+        """Yield the keys at which a page is divided into parts of `step` rows; the last one may have up to `limit`.
 
         Each is counted from the one before: a small query whose cost does not grow with the table.
         """
-        limit, step = self.section.rows_limit, self.section.rows_to_fill
         names = self.section.key.names
-        rows = page.rows(self.section).select_related(None).prefetch_related(None)
-        before = rest = keys = rows.order_by(*names).values_list(*names)
+
+        def keys_from(start: KeyValue | None) -> QuerySet[Any, Any]:
+            # Not a second lower bound: of two, SQLite searches with the lower one.
+            rows = replace(page, start=start).rows(self.section)
+            return rows.select_related(None).prefetch_related(None).order_by(*names).values_list(*names)
+
+        before = rest = keys_from(page.start)
         last: KeyValue | None = None
         for count in itertools.count(1):
             at = _nth(rest, step)
@@ -294,7 +315,7 @@ class _Planner:
                 yield last
             if at is None:
                 return
-            before, rest, last = rest, keys.filter(self.section.key.at_or_after(at)), at
+            before, rest, last = rest, keys_from(at), at
 
     def _too_many(self) -> TooManyPages:
         return TooManyPages(

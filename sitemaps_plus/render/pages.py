@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -58,7 +58,7 @@ def render_planned(
             except PageFull as full:
                 if page.is_held:
                     raise
-                plan = split_page(section, number, full)
+                plan = split_pages(section, {number: full})
         raise does_not_fit(section, number)
 
 
@@ -91,11 +91,12 @@ def render_as_planned(
         return _render(section, page, as_text, get_settings().STRICT if strict is None else strict, record)
 
 
-def split_page(section: Section, number: int, full: PageFull) -> Plan:
-    """Return the plan with a page cut at the row that no longer fits; raise PageFull if it is paged by position."""
+def split_pages(section: Section, full: Mapping[int, PageFull]) -> Plan:
+    """Return the plan with full pages cut at the rows that no longer fit; raise PageFull if it is paged by position."""
     if section.paged_by == "position":
-        raise PageFull(f"{full} It is paged by position; lower `limit` on {section.name}.", split_at=None) from full
-    return refresh(section, split=(number, _as_key(full.split_at)))
+        first = next(iter(full.values()))
+        raise PageFull(f"{first} It is paged by position; lower `limit` on {section.name}.", split_at=None) from first
+    return refresh(section, split={number: _as_key(one.split_at) for number, one in full.items()})
 
 
 def does_not_fit(section: Section, number: int) -> SitemapError:

@@ -210,7 +210,7 @@ def test_a_page_that_another_process_splits_while_it_is_rendered_is_rendered_aga
         if goes:
             # The upper half of the page is then as empty as its rendering will show it.
             delete(*range(12, 21))
-        refresh(get_section("rows", origin), split=(1, (11,)))
+        refresh(get_section("rows", origin), split={1: (11,)})
 
     with when_rows_are_read(split):
         assert build(full=True).is_complete

@@ -1,4 +1,5 @@
 import gzip
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from sitemaps_plus.build import build
 from sitemaps_plus.build.due import examine
 from sitemaps_plus.build.results import BuildResult
 from sitemaps_plus.errors import NoOrigin, PageNotFound
+from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.protocol import limits
 from sitemaps_plus.protocol.limits import Profile
+from sitemaps_plus.render import pages
+from sitemaps_plus.signals import page_rendered
 from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.stores.manifest import NAME as MANIFEST
 from testapp.models import Article, Product
@@ -222,6 +226,49 @@ def test_pages_that_are_too_large_are_split_during_the_build(folder: Path, monke
     built = built_files(folder)
     build()
     assert built_files(folder) == built
+
+
+def test_all_pages_that_are_too_large_are_split_in_one_refresh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(limits.PROFILES, "default", Profile(max_bytes=1500))
+    register("products", type("Large", (Products,), {"limit": 50}))
+    # Short addresses and dates: all rows have the same size.
+    make_products(400, first=1000)
+    splits: list[Any] = []
+    monkeypatch.setattr(pages, "refresh", partial(noted, splits))
+    rendered: list[int] = []
+    page_rendered.connect(note := (lambda number, **kwargs: rendered.append(number)), weak=False)
+
+    result = build()
+
+    page_rendered.disconnect(note)
+    assert [set(split) for split in splits] == [set(range(1, 9))]
+    assert done(result) == {"products": (32, 400)}
+    # The page that was full is not among them: nobody has got it.
+    assert sorted(rendered) == list(range(1, 33))
+
+
+def noted(splits: list[Any], *args: Any, **options: Any) -> Any:
+    splits.append(options["split"])
+    return refresh(*args, **options)
+
+
+def test_pages_of_rows_of_many_sizes_are_not_much_smaller_than_they_may_be(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(limits.PROFILES, "default", Profile(max_bytes=5000))
+    register("products", type("Large", (Products,), {"limit": 5000, "fill": 0.9}))
+    products = make_products(1000)
+    for number, product in enumerate(products):
+        # Long addresses first, then short ones.
+        product.slug += "-" + "x" * (number * 7919 % (1 + (1000 - number) // 6))
+    Product.objects.bulk_update(products, ["slug"])
+
+    result = build()
+
+    sizes = [len(gzip.decompress(data)) for name, data in built_files(folder).items() if "products-" in name]
+    assert max(sizes) <= 5000
+    assert done(result)["products"] == (len(sizes), 1000)
+    assert len(sizes) < 1.5 * sum(sizes) / 4500
 
 
 def test_the_language_of_the_process_does_not_reach_the_files(folder: Path) -> None:

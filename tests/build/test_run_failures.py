@@ -312,7 +312,7 @@ def test_a_page_that_another_process_cuts_after_its_rendering_is_rendered_anew(
                 # The first page is rendered; its upper half is moved to a new one.
                 first = refresh(section_of(Cut)).pages[0]
                 at = first.rows(section_of(Cut)).order_by("pk")[5]
-                refresh(section_of(Cut), split=(first.number, (at.pk,)))
+                refresh(section_of(Cut), split={first.number: (at.pk,)})
             return "daily"
 
     register("products", Cut)

@@ -134,7 +134,7 @@ def test_planners_that_split_at_once_issue_no_number_twice():
 def test_splits_of_one_page_at_different_rows_all_happen_and_equal_ones_once():
     spread(9)
     plan_now()
-    tasks = [lambda at=at: plan_now(split=(1, (at * 1000,))) for at in (3, 5, 5, 7)]
+    tasks = [lambda at=at: plan_now(split={1: (at * 1000,)}) for at in (3, 5, 5, 7)]
 
     at_once(*tasks)
     at_once(*tasks)
@@ -142,7 +142,8 @@ def test_splits_of_one_page_at_different_rows_all_happen_and_equal_ones_once():
     assert_sound()
     # Which page a row lies on depends on who came first; a split that came too late is made by its next rendering.
     starts = {tuple(record.start) for record in SitemapPage.objects.all() if record.start}
-    assert starts <= {(3000,), (5000,), (7000,)}
+    # A split at the third row makes parts of two rows each.
+    assert starts <= {(3000,), (5000,), (7000,), (9000,)}
     assert len(starts) >= 1
 
 

@@ -14,7 +14,7 @@ from sitemaps_plus import ModelSitemap
 from sitemaps_plus.errors import PageGone, PageNotFound, TooManyPages
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.pages import stored_plan
-from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.planner import MOST_PARTS, refresh
 from sitemaps_plus.protocol.limits import PROFILES, Profile
 from testapp.models import Product, Tag
 
@@ -192,20 +192,58 @@ def test_another_layout_divides_a_section_again_under_new_numbers(change, settin
 
 
 @pytest.mark.django_db
-def test_a_split_measures_only_the_two_halves(django_assert_num_queries):
+def test_a_split_measures_only_the_parts(django_assert_num_queries):
     ProductFactory.bulk(45)
     section = section_of(TenProducts)
     plan = refresh(section)
     key = keys_on(section, plan.pages[1])[5]
 
     with django_assert_num_queries(100, exact=False) as captured:
-        plan = refresh(section, split=(2, key))
+        plan = refresh(section, split={2: key})
 
-    measured = [query for query in captured if "COUNT(*)" in query["sql"]]
+    # And one that counts the rows that fitted.
+    measured = [query for query in captured if "COUNT(*)" in query["sql"] and "SUM" in query["sql"]]
     moved = [query for query in captured if query["sql"].startswith("UPDATE") and "CASE" in query["sql"]]
     assert (len(measured), len(moved)) == (2, 1)
     assert numbers(plan) == [1, 2, 6, 3, 4, 5]
     assert sizes(plan) == [9, 5, 4, 9, 9, 9]
+
+
+@pytest.mark.django_db
+def test_the_rest_of_a_full_page_is_cut_into_parts_with_as_many_rows_as_fitted():
+    ProductFactory.bulk(48)
+    section = section_of(TenProducts)
+    section.sitemap.limit = 50
+    keys = all_keys(section)
+
+    plan = refresh(section, split={1: keys[9]} if refresh(section) else {})
+
+    assert sizes(plan) == [9, 9, 9, 9, 9, 3]
+    assert numbers(plan) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.django_db
+def test_several_full_pages_are_split_at_once():
+    ProductFactory.bulk(30)
+    section = section_of(TenProducts)
+    starts = [keys_on(section, page) for page in refresh(section).pages]
+
+    plan = refresh(section, split={1: starts[0][4], 3: starts[2][5]})
+
+    assert numbers(plan) == [1, 5, 6, 2, 3, 7, 4]
+    assert sizes(plan) == [4, 4, 1, 9, 5, 4, 3]
+
+
+@pytest.mark.django_db
+def test_a_first_row_that_is_much_larger_than_the_others_makes_few_small_pages():
+    ProductFactory.bulk(400)
+    section = section_of(TenProducts)
+    section.sitemap.limit = 500
+    refresh(section)
+
+    plan = refresh(section, split={1: all_keys(section)[1]})
+
+    assert sizes(plan) == [1] * (MOST_PARTS - 1) + [400 - MOST_PARTS + 1]
 
 
 @pytest.mark.django_db
@@ -215,9 +253,9 @@ def test_a_split_that_another_process_has_made_already_changes_nothing():
     refresh(section)
     key = all_keys(section)[5]
 
-    assert numbers(refresh(section, split=(1, key))) == [1, 2]
-    assert numbers(refresh(section, split=(1, key))) == [1, 2]
-    assert numbers(refresh(section, split=(2, key))) == [1, 2]
+    assert numbers(refresh(section, split={1: key})) == [1, 2]
+    assert numbers(refresh(section, split={1: key})) == [1, 2]
+    assert numbers(refresh(section, split={2: key})) == [1, 2]
 
 
 @pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
-from databases import read_only
+from databases import read_only, steps_of_sqlite
 from factories import (
     CellFactory,
     ProductFactory,
@@ -22,7 +22,7 @@ from sitemaps_plus.plan import planner
 from sitemaps_plus.plan.pages import stored_plan
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.records import record_rendering
-from testapp.models import Seat
+from testapp.models import Product, Seat
 
 # When the database is queried.
 
@@ -225,6 +225,43 @@ def test_every_query_of_a_plan_uses_the_index_of_the_key(sitemap, make, django_a
         # Without a lower bound the rows are read in the order of the key until the page is full; nothing is sorted.
         verb = "SEARCH" if "WHERE" in sql else "SCAN"
         assert [step.split()[0] for step in steps] == [verb], (sql, steps)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("sitemap", "make"), [(TenProducts, ProductFactory), (Words, WordFactory), (Seats, SeatFactory)]
+)
+def test_each_boundary_of_an_open_page_is_counted_from_one_lower_bound(sitemap, make, django_assert_num_queries):
+    make.bulk(11)
+    section = section_of(sitemap)
+    refresh(section)
+    make.bulk(40)
+
+    with django_assert_num_queries(100, exact=False) as captured:
+        refresh(section, force=True)
+
+    boundaries = [query["sql"] for query in captured if "OFFSET" in query["sql"]]
+    assert len(boundaries) >= 5
+    # Of two, SQLite searches with the first one, which is that of the page: each query would read all rows before it.
+    assert {sql.count(">=") for sql in boundaries} <= {0, 1}
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif("__import__('django.db').db.connection.vendor != 'sqlite'", reason="counts SQLite's steps")
+def test_the_boundaries_of_four_times_as_many_rows_cost_four_times_as_much():
+    def cost(rows):
+        Product.objects.all().delete()
+        ProductFactory.bulk(11)
+        section = section_of(TenProducts)
+        refresh(section, repack=True)
+        ProductFactory.bulk(rows)
+        with steps_of_sqlite() as steps:
+            refresh(section, force=True)
+        return len(steps)
+
+    few, many = cost(300), cost(1200)
+
+    assert 3 < many / few < 5
 
 
 @pytest.mark.django_db

@@ -118,7 +118,7 @@ class Witness:
         if keys:
             key = keys[n % len(keys)]
             (number,) = (page.number for page in self.plan.pages if key in keys_on(self.section, page))
-            self.refresh(split=(number, key))
+            self.refresh(split={number: key})
             assert [key] in [keys_on(self.section, page)[:1] for page in self.plan.pages]
 
     def count_numbers(self):

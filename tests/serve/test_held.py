@@ -292,7 +292,7 @@ def test_a_page_that_was_only_counted_is_held_as_well(clock, rows):
     assert number in listed()
 
     middle = Product.objects.order_by("pk").values_list("pk", flat=True)[5]
-    refreshed(split=(number, (middle,)), renders_all=True)
+    refreshed(split={number: (middle,)}, renders_all=True)
 
     assert SitemapPage.objects.get(number=number).shown_until is not None
 

@@ -74,7 +74,7 @@ def test_a_row_of_a_split_page_is_found_on_the_new_page():
     section = get_section("products", get_site())
     pages = refresh(section).pages
     middle = Product.objects.order_by("pk")[5]
-    refresh(section, split=(pages[0].number, (middle.pk,)))
+    refresh(section, split={pages[0].number: (middle.pk,)})
 
     numbers = [found(f"/en/products/product-{number}/").number for number in (1, 5, 6, 10, 11)]
 

@@ -169,7 +169,7 @@ class Settings:
     """Search engine whose stricter limits every page respects: ``default yandex baidu naver``."""
 
     GZIP_LEVEL: Annotated[int | None, Rule(_is_level, "Give a number from 0 to 9, or None.")] = None
-    """Gzip level, 0 to 9; default 6. With the extra ``fast`` the highest level is 3, and the default 2."""
+    """Gzip level, 0 to 9; default 3. With the extra ``fast`` the highest level is 3, and the default 2."""
 
     HREFLANG: Annotated[
         Mapping[str, str | None],

@@ -95,7 +95,7 @@ def get_packer() -> Packer:
     except ImportError as error:
         if (error.name or "").startswith("sitemaps_plus"):
             raise  # The module that imports ISA-L is not where it is looked for.
-        return Packer(zlib.compressobj, 9, 6)
+        return Packer(zlib.compressobj, 9, 3)
     return Packer(fast.compressobj, fast.HIGHEST_LEVEL, fast.DEFAULT_LEVEL)
 
 

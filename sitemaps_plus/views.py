@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any
 
@@ -78,9 +78,10 @@ class _PublicHeaders(ResponseHeaders):
 class _Public(HttpResponseBase):
     """A response that is the same for everybody, whatever middleware does to it."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, headers: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        """Make a response with these headers and no others, or with those that Django gives it."""
         super().__init__(*args, **kwargs)
-        self.headers = _PublicHeaders(dict(self.headers.items()))
+        self.headers = _PublicHeaders(self.headers if headers is None else headers)
 
     def set_cookie(self, *args: Any, **kwargs: Any) -> None:
         """Ignore the cookie: a shared cache would hand it to all other visitors."""
@@ -202,9 +203,7 @@ def _respond(request: HttpRequest, wanted: Wanted, extension: str) -> HttpRespon
         early = get_conditional_response(request, headers["ETag"], _last_modified(served))
         if early is not None:
             kept = {name: value for name, value in headers.items() if name in _WITHOUT_CONTENT}
-            response = PublicResponse(status=early.status_code, headers=kept)
-            del response["Content-Type"]
-            return response
+            return PublicResponse(status=early.status_code, headers=kept)
         if request.method != "HEAD":
             served = serve(wanted)
             headers = _headers(served, extension, is_packed)
@@ -253,7 +252,7 @@ async def _async(chunks: Iterable[bytes]) -> AsyncIterator[bytes]:
 def _accepts_gzip(request: HttpRequest) -> bool:
     wanted = {
         coding.partition(";")[0].strip(): not _ZERO.search(coding)
-        for coding in request.headers.get("Accept-Encoding", "").lower().split(",")
+        for coding in request.META.get("HTTP_ACCEPT_ENCODING", "").lower().split(",")
     }
     # A coding by name has precedence over "*" (RFC 9110, 12.5.3).
     return next((wanted[name] for name in ("gzip", "x-gzip", "*") if name in wanted), False)

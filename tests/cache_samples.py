@@ -78,14 +78,19 @@ class Fake:
         self.values: dict[str, Any] = {}
         self.given: list[tuple[str, Any, float]] = []
         self.asked = 0
+        """How many keys were read or written."""
+        self.questions = 0
+        """How many times keys were read."""
         self.before: Callable[[], object] = lambda: None
         """Called before each key is read or written."""
 
     def get(self, key: str, default: Any = None) -> Any:
+        self.questions += 1
         self._ask()
         return self.values.get(key, default)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Any]:
+        self.questions += 1
         return {key: self.values[key] for key in keys if self._ask() or key in self.values}
 
     def set(self, key: str, value: Any, timeout: float) -> None:

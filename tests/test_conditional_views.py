@@ -11,9 +11,11 @@ from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.http import http_date
 
+from cache_samples import Fake
 from samples import DAY, Products, make_products, section_of
 from sitemaps_plus import register
 from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.stores import cache as cache_module
 from sitemaps_plus.stores.cache import DocumentCache
 from sitemaps_plus.views import PublicResponse, PublicStream
 from testapp.models import Product
@@ -274,6 +276,54 @@ def test_a_conditional_request_is_answered_by_django_s_middleware(client: Client
     modified = client.get(PAGE).headers["Last-Modified"]
 
     assert client.get(PAGE, headers={"if-modified-since": modified}).status_code == 304
+
+
+# Round trips to the cache
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
+    made = Fake()
+    monkeypatch.setattr(cache_module, "caches", {"default": made})
+    # Several parts a page, as of a megabyte and more.
+    monkeypatch.setattr(cache_module, "PART", 100)
+    return made
+
+
+@pytest.mark.parametrize("address", ["/sitemap.xml", "/sitemap-products.xml", PAGE, f"{PAGE}.gz", PAGE[:-3] + "txt"])
+@pytest.mark.parametrize("method", ["get", "head"])
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+def test_a_cached_document_takes_one_question(
+    client: Client, fake: Fake, address: str, method: str, encoding: str
+) -> None:
+    make_products(5)
+    client.get(address)
+    # Now this process knows how many parts it has.
+    first = client.get(address, headers={"accept-encoding": encoding})
+    fake.questions = 0
+    fake.given.clear()
+
+    second = getattr(client, method)(address, headers={"accept-encoding": encoding})
+
+    assert second.headers == first.headers
+    assert (fake.questions, fake.given) == (1, [])
+
+
+@pytest.mark.parametrize("address", ["/sitemap.xml", "/sitemap-products.xml", PAGE, f"{PAGE}.gz", PAGE[:-3] + "txt"])
+@pytest.mark.parametrize("method", ["get", "head"])
+@pytest.mark.parametrize(("header", "validator"), [("if-none-match", "ETag"), ("if-modified-since", "Last-Modified")])
+def test_a_document_that_did_not_change_takes_one_question_and_none_of_its_bytes(
+    client: Client, fake: Fake, address: str, method: str, header: str, validator: str
+) -> None:
+    make_products(5)
+    known = client.get(address).headers[validator]
+    fake.questions = fake.asked = 0
+
+    response = getattr(client, method)(address, headers={header: known})
+
+    assert response.status_code == 304
+    # The metadata, and when the section was reported as changed.
+    assert (fake.questions, fake.asked) == (1, 2)
 
 
 # Responses that middleware cannot make private

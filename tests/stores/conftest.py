@@ -42,6 +42,7 @@ def documents(config: dict[str, Any]) -> DocumentCache:
 def _nothing_known_of_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_resting", {})
     monkeypatch.setattr(module, "_warned", {})
+    monkeypatch.setattr(module, "_reads", {})
 
 
 @pytest.fixture

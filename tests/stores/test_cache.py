@@ -9,12 +9,14 @@ import pickle
 import string
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -98,22 +100,35 @@ def _repeat(values: dict[str, Any], first: str, second: str) -> None:
 
 
 def _cut(values: dict[str, Any], first: str, second: str) -> None:
-    values[second] = values[second][:-1]
+    values[second][2] = values[second][2][:-1]
 
 
 def _lengthen(values: dict[str, Any], first: str, second: str) -> None:
-    values[first] += b"!"
+    values[first][2] += b"!"
 
 
 def _decode(values: dict[str, Any], first: str, second: str) -> None:
-    values[second] = values[second].decode("latin-1")
+    values[second][2] = values[second][2].decode("latin-1")
 
 
 def _of_another_version(values: dict[str, Any], first: str, second: str) -> None:
-    values[second] = b"0" * 16 + values[second][16:]
+    values[second][0] = "0" * 16
 
 
-@pytest.mark.parametrize("spoil", [_take_away, _swap, _repeat, _cut, _lengthen, _decode, _of_another_version])
+def _of_an_earlier_release(values: dict[str, Any], first: str, second: str) -> None:
+    token, at, data = values[second]
+    values[second] = f"{token}:{at}:".encode() + data
+
+
+def _without_bytes(values: dict[str, Any], first: str, second: str) -> None:
+    del values[second][2]
+
+
+_SPOILED = [_take_away, _swap, _repeat, _cut, _lengthen, _decode]
+_SPOILED += [_of_another_version, _of_an_earlier_release, _without_bytes]
+
+
+@pytest.mark.parametrize("spoil", _SPOILED)
 def test_a_part_that_is_missing_or_mixed_up_is_a_miss(fake: Fake, spoil: Callable[..., None]) -> None:
     cache = DocumentCache("default")
     kept = put(cache, data_of(PART + 50))
@@ -242,7 +257,7 @@ def test_all_keys_suit_memcached(name: str, label: str) -> None:
 def test_values_are_as_small_as_memcached_wants_them(fake: Fake) -> None:
     put(DocumentCache("default"), bytes(10 * PART))
 
-    assert max(len(value) for _, value, _ in fake.given) < 1_000_000
+    assert max(len(pickle.dumps(value)) for _, value, _ in fake.given) < 1_000_000
 
 
 def test_documents_have_keys_of_their_own(fake: Fake) -> None:
@@ -287,8 +302,8 @@ def test_the_cache_is_that_of_the_setting(settings: Any) -> None:
 # What this release did not write.
 
 
-def known() -> dict[str, Any]:
-    kept = Kept(
+KNOWN = asdict(
+    Kept(
         token="0123456789abcdef",  # noqa: S106 - no secret
         digest="0" * 64,
         size=9,
@@ -300,7 +315,13 @@ def known() -> dict[str, Any]:
         rendered_at=3.5,
         seconds=0.5,
     )
-    return {"format": FORMAT, **asdict(kept)}
+)
+
+
+def stored(**changed: Any) -> list[Any]:
+    """Return metadata as they are stored, with other values in some places."""
+    values = {"format": FORMAT, **KNOWN, **changed}
+    return list(values.values())
 
 
 numbers_amiss = st.sampled_from([math.nan, math.inf, -math.inf, 1e300, -1e300, -1, 10**15, True, "1"])
@@ -314,27 +335,29 @@ garbage = st.recursive(
 )
 spoiled = st.one_of(
     garbage,
-    st.sampled_from(sorted(known())).map(lambda name: {key: value for key, value in known().items() if key != name}),
-    st.builds(lambda name: {**known(), name: None}, st.sampled_from(sorted(set(known()) - {"changed_at"}))),
+    st.integers(0, len(KNOWN)).map(lambda at: stored()[:at] + stored()[at + 1 :]),
+    st.sampled_from(sorted(set(KNOWN) - {"changed_at"})).map(lambda name: stored(**{name: None})),
     st.builds(
-        lambda name, value: {**known(), name: value},
+        lambda name, value: stored(**{name: value}),
         st.sampled_from(["format", "size", "packed", "changed_at", "checked_at", "rendered_at"]),
         numbers_amiss,
     ),
-    st.builds(lambda name, value: {**known(), name: value}, st.sampled_from(["token", "digest"]), texts_amiss),
-    st.builds(lambda value: {**known(), "one more": value}, garbage),
-    st.integers().filter(lambda number: number != FORMAT).map(lambda number: {**known(), "format": number}),
+    st.builds(lambda name, value: stored(**{name: value}), st.sampled_from(["token", "digest"]), texts_amiss),
+    st.builds(lambda value: [*stored(), value], garbage),
+    st.integers().filter(lambda number: number != FORMAT).map(lambda number: stored(format=number)),
+    st.just({"format": 2, **KNOWN}),
+    st.just(tuple(stored())),
 )
 
 
 def test_a_value_of_this_release_is_taken(fake: Fake) -> None:
     put(DocumentCache("default"), b"")
-    fake.values[fake.given[-1][0]] = known()
+    fake.values[fake.given[-1][0]] = stored()
 
     kept, _ = DocumentCache("default").find(NAME, "products")
 
     assert kept is not None
-    assert {"format": FORMAT, **asdict(kept)} == known()
+    assert asdict(kept) == KNOWN
 
 
 @given(value=spoiled)
@@ -354,7 +377,7 @@ def test_a_value_that_this_release_did_not_write_is_a_miss(value: Any) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [{**known(), "format": FORMAT + 1}, {**known(), "size": "9"}, {**known(), "packed": 10**15}, "text", [], 0],
+    [stored(format=FORMAT + 1), stored(size="9"), stored(packed=10**15), "text", [], 0],
     ids=["format", "type", "number", "text", "list", "0"],
 )
 def test_a_value_that_this_release_did_not_write_is_warned_of_once_a_minute(
@@ -448,13 +471,97 @@ def test_a_bit_that_has_turned_over_makes_a_miss(at: int) -> None:
     kept = cache.keep(
         "one", gzipped, digest="a" * 64, size=9, version="", changed_at=None, checked_at=1.0, rendered_at=1.0
     )
-    assert cache.has("one", "")
-    (key,) = module._part_keys("one", kept.packed)
-    head = module._head(kept.token, 0)
+    (key,) = module._part_keys("one", 1)
     spoiled = bytearray(gzipped)
     spoiled[at] ^= 1
 
-    caches["default"].set(key, head + bytes(spoiled))
+    caches["default"].set(key, [kept.token, 0, bytes(spoiled)])
 
     assert cache.read("one", kept) is None
     assert not cache.has("one", "")
+
+
+# What a process remembers of a document that it has read.
+
+
+@pytest.fixture
+def checksums(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the lengths of the bytes of which a checksum was computed."""
+    computed: list[int] = []
+
+    def crc32(data: bytes) -> int:
+        computed.append(len(data))
+        return zlib.crc32(data)
+
+    monkeypatch.setattr(module, "zlib", SimpleNamespace(crc32=crc32))
+    return computed
+
+
+def test_a_process_computes_the_checksum_of_a_version_once(
+    fake: Fake, cache_clock: Clock, checksums: list[int]
+) -> None:
+    cache = DocumentCache("default")
+    for size in (10, 20):
+        kept = put(cache, data_of(size))
+        checksums.clear()
+        for _ in range(3):
+            assert cache.find_all(NAME, "products") == (kept, 0.0, data_of(size))
+            cache.note(NAME, replace(kept, checked_at=kept.checked_at + 5))
+            cache.note(NAME, kept)
+        assert checksums == [size]
+
+
+def test_a_checksum_is_computed_again_after_a_while(fake: Fake, cache_clock: Clock, checksums: list[int]) -> None:
+    cache = DocumentCache("default")
+    kept = put(cache, data_of(10))
+    assert cache.read(NAME, kept)
+    fake.values[module._part_keys(NAME, 1)[0]][2] = data_of(10, seed=2)
+
+    cache_clock.now += module.VERIFY_EVERY
+
+    assert cache.read(NAME, kept) is None
+
+
+def test_documents_and_caches_are_verified_each_on_its_own(
+    fake: Fake, monkeypatch: pytest.MonkeyPatch, checksums: list[int]
+) -> None:
+    monkeypatch.setattr(module, "caches", {"default": fake, "other": fake})
+    for alias in ("default", "other"):
+        for name in ("one", "two"):
+            kept = put(DocumentCache(alias), b"data", name)
+            checksums.clear()
+            assert DocumentCache(alias).read(name, kept) == b"data"
+            assert checksums == [4]
+
+
+def test_a_process_remembers_a_limited_number_of_documents(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "REMEMBERED", 3)
+    cache = DocumentCache("default")
+
+    for number in range(10):
+        name = f"{NAME}{number}"
+        assert cache.read(name, put(cache, b"data", name)) == b"data"
+        assert 0 < len(module._reads) <= 3
+
+
+@pytest.mark.parametrize("size", [0, 1, PART, PART + 1, 3 * PART])
+def test_a_document_of_several_parts_is_asked_for_at_once(fake: Fake, size: int) -> None:
+    cache = DocumentCache("default")
+    kept = put(cache, data_of(size))
+    assert cache.find_all(NAME, "products")[2] == data_of(size)
+    before = fake.questions
+
+    assert cache.find_all(NAME, "products") == (kept, 0.0, data_of(size))
+
+    assert fake.questions == before + 1
+
+
+@pytest.mark.parametrize("size", [1, 2 * PART, 5 * PART])
+def test_a_document_that_has_another_number_of_parts_now_is_read(fake: Fake, size: int) -> None:
+    cache = DocumentCache("default")
+    put(cache, data_of(3 * PART))
+    assert cache.has(NAME, "products")
+
+    kept = put(cache, data_of(size))
+
+    assert cache.find_all(NAME, "products") == (kept, 0.0, data_of(size))

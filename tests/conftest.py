@@ -15,7 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from clock import Clock
 from own_templates import put_template
 from sitemaps_plus import registry
-from sitemaps_plus.plan import verification
+from sitemaps_plus.plan import upkeep, verification
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.render import pages
@@ -37,6 +37,7 @@ def _nothing_kept(settings: Any) -> Iterator[None]:
     cached._next_try.clear()
     cached._next_check.clear()
     cached._next_comparing.clear()
+    upkeep._failing.clear()
     crawlers.visits = crawlers.Visits()
     settings.STORAGES = dict(settings.STORAGES)  # Assigning builds the storages again, those in memory empty.
     with registry.isolated(*registry):

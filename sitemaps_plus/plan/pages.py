@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, IntegerField, Q, QuerySet, Subquery, Value, When
 from django.utils import timezone
 
 from sitemaps_plus.errors import PageGone, PageNotFound
@@ -59,11 +59,14 @@ class Plan:
     pages: Sequence[Page]
     has_new_pages: bool = False
     """Whether pages were added by the refresh that returned it."""
+    has_failed: bool = False
+    """Whether the section could not be checked, so that this is what was last stored."""
 
     @property
     def checked_at(self) -> datetime | None:
-        """When the rows were last counted in the database."""
-        return self.pages[0].record.checked_at if self.pages else None
+        """When the page was checked that was checked longest ago; None if one never was."""
+        dates = [page.record.checked_at for page in self.pages]
+        return None if None in dates else min(filter(None, dates), default=None)
 
     @property
     def listed(self) -> list[Page]:
@@ -145,6 +148,15 @@ def make_plan(section: Section, records: Sequence[SitemapPage]) -> Plan:
     ends = [*starts[1:], None]
     pages = [Page(record=r, start=s, end=e) for r, s, e in zip(records, starts, ends, strict=True)]
     return Plan(section=section, pages=pages)
+
+
+def read_page(section: Section, number: int, using: str | None = None) -> Page | None:
+    """Return the current page with `number`, or None; of the other pages only the next one is read, for its start."""
+    known = active(section, using)
+    rank = known.filter(number=number).order_by().values("rank")[:1]
+    records = list(known.filter(rank__gte=Subquery(rank))[:2])
+    pages = make_plan(section, records).pages[:1] if records and records[0].layout else []
+    return next((page for page in pages if page.number == number), None)
 
 
 def stored_plan(section: Section) -> Plan:

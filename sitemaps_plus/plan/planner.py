@@ -9,25 +9,24 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import DatabaseError, IntegrityError, router, transaction
 from django.db.models import F, Max, Q, QuerySet
 from django.utils import timezone
 
-from sitemaps_plus.conf import get_settings
 from sitemaps_plus.errors import TooManyPages
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan import holds
+from sitemaps_plus.plan.checking import Check, differing, values_of
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page, Plan, active, make_plan, numbered
 from sitemaps_plus.plan.positions import sizes_of
-from sitemaps_plus.plan.records import newest_of
 from sitemaps_plus.plan.retirement import forget_retired
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.seen import SeenRows
-from sitemaps_plus.plan.validators import Measure, count_rows, is_ahead, measure, moment
+from sitemaps_plus.plan.validators import Measure, count_rows
 from sitemaps_plus.protocol.limits import MAX_URLS
 from sitemaps_plus.stores.manifest import SectionEntry
 
@@ -48,56 +47,59 @@ def refresh(
     split: Mapping[int, KeyValue] | None = None,
     renders_all: bool = False,
     published: SectionEntry | None = None,
+    only: Collection[int] | None = None,
 ) -> Plan:
-    """Return the plan of a section, brought up to date at most once in ``CHECK_EVERY`` seconds.
+    """Return the plan of a section after checking each of its pages that is due, see `plan.checking.Check`.
 
     A page by key keeps its number and its range when rows are added or deleted; a page by position shows other rows.
 
-    `force` brings it up to date now, `since` if that was not done after that moment. `repack` divides the section again
-    under new numbers. `split` has the numbers of pages that are full, and the first row that each has no room for: the
-    rows from there on move to as many new pages as they need. If the caller `renders_all` pages, rows are only counted
-    where rendering adds them up. If the database refuses writes, the plan is made in memory.
+    `force` checks all pages, `since` also those that were not checked after that moment, and `only` at most the pages
+    with these numbers. `repack` divides the section again under new numbers. `split` has the numbers of pages that are
+    full, and the first row that each has no room for: the rows from there on move to as many new pages as they need. If
+    the caller `renders_all` pages, rows are only counted where rendering adds them up. If the database refuses writes,
+    the plan is made in memory.
 
     A build gives the manifest entry of the section as `published`. A page by key then keeps the number of the published
     page with the same start, and never has that of another one, also after the tables were lost or restored.
     """
     only_counts = renders_all and SeenRows(section).is_exact and section.newest in (None, section.changed)
-    planner = _Planner(section, timezone.now(), since, published, only_counts)
+
+    def plan_again() -> _Planner:
+        return _Planner(Check(section, since, only_counts=only_counts), published, only, checks_all=force or repack)
+
+    planner = plan_again()
     records = list(active(section))
-    is_forced = force or repack or bool(split)
-    if not (is_forced or planner.is_due(records)):
+    if not (split or planner.is_due(records)):
         return make_plan(section, records)
     # Twice: the first attempt may lose a deadlock with another planner, which has finished by the second.
     for is_last in (False, True):
         try:
             if not records:
                 _make_lock(section)
-            records = _renew_stored(planner, is_forced=is_forced, repack=repack, split=split)
+            records = _renew_stored(planner, repack=repack, split=split)
             return replace(make_plan(section, records), has_new_pages=planner.has_new_pages)
         except DatabaseError as error:
-            planner = _Planner(section, planner.now, since, published, only_counts)
+            planner = plan_again()
             if is_last:
                 logger.warning("Sitemap section %s: the plan of its pages cannot be stored: %s", section.label, error)
     records = list(active(section))
-    if is_forced or planner.is_due(records):
+    if split or planner.is_due(records):
         records = planner.renew(records, repack=repack, split=split)
     return make_plan(section, records)
 
 
-def _renew_stored(
-    planner: _Planner, *, is_forced: bool, repack: bool, split: Mapping[int, KeyValue] | None
-) -> list[SitemapPage]:
+def _renew_stored(planner: _Planner, *, repack: bool, split: Mapping[int, KeyValue] | None) -> list[SitemapPage]:
     planner.using = router.db_for_write(SitemapPage)
     with transaction.atomic(using=planner.using):
         _lock(planner.section)
         # Locked as well, so that a rendering recorded in the meantime is not overwritten.
         records = list(active(planner.section, planner.using).select_for_update())
-        if not (is_forced or planner.is_due(records)):
+        if not (split or planner.is_due(records)):
             return records
-        before = {record.pk: _values(record) for record in records}
+        before = {record.pk: values_of(record) for record in records}
         records = planner.renew(records, repack=repack, split=split)
         planner.save(records, before)
-        if planner.retired or (is_forced and not split):
+        if planner.retired or planner.checks_all:
             forget_retired(planner.section, planner.using)
         return records
 
@@ -106,12 +108,12 @@ class _Planner:
     """Brings the pages of one section up to date."""
 
     def __init__(
-        self, section: Section, now: datetime, since: datetime | None, published: SectionEntry | None, only_counts: bool
+        self, check: Check, published: SectionEntry | None, only: Collection[int] | None, *, checks_all: bool
     ) -> None:
-        self.section = section
-        self.now = now
-        self.since = since
-        self.only_counts = only_counts
+        self.section = check.section
+        self.check = check
+        self.checks_all = checks_all
+        self.only = only
         self.published = published or SectionEntry()
         self.using: str | None = None
         """The database in which records are read and written; None if they are only read."""
@@ -121,19 +123,13 @@ class _Planner:
         self.has_new_pages = False
 
     def is_due(self, records: Sequence[SitemapPage]) -> bool:
-        """Return whether the plan is missing, too old, or of another layout."""
-        if not records:
-            return True
-        checked = records[0].checked_at
-        period = timedelta(seconds=get_settings().CHECK_EVERY)
-        # A check in the future comes from a clock that was wrong.
-        is_old = (
-            checked is None
-            or abs(self.now - checked) >= period
-            or is_ahead(checked)
-            or (self.since and moment(checked) < self.since)
-        )
-        return bool(is_old) or any(record.layout != self.section.layout for record in records)
+        """Return whether the plan is missing, of another layout, or has pages that are to be checked."""
+        layout = self.section.layout
+        return not records or any(record.layout != layout or self._is_wanted(record) for record in records)
+
+    def _is_wanted(self, record: SitemapPage) -> bool:
+        is_chosen = self.only is None or record.number in self.only
+        return self.checks_all or (is_chosen and self.check.is_due(record))
 
     def renew(
         self, records: list[SitemapPage], *, repack: bool, split: Mapping[int, KeyValue] | None
@@ -143,20 +139,21 @@ class _Planner:
             return self._renew_positions()
         free = [record for record in records if not record.layout]
         records = [record for record in records if record.layout]
-        wanted: set[int] | None = None
         if repack or any(record.layout != self.section.layout for record in records):
             self._retire(records)
             records = []
-        elif records and split:
-            is_due = self.is_due(records)
-            records, parts = self._split(records, split)
+        if not records:
+            records = self._cut(free)
+            # Of the other pages the number of rows is known.
+            wanted = records if self.only is None else records[-1:]
+        elif split:
             # Only the parts: many pages may be split one after the other.
-            wanted = None if is_due else {id(record) for record in parts}
-        records = list(self._measured(records or self._cut(free), wanted))
+            records, wanted = self._split(records, split)
+        else:
+            wanted = [record for record in records if self._is_wanted(record)]
+        records = list(self._checked(records, {id(record) for record in wanted}))
         if sum(record.rows != 0 for record in records) > MAX_URLS:
             raise self._too_many()
-        if wanted is None:
-            records[0].checked_at = self.now
         records = self._numbered(records)
         holds.hold(self.givers.values(), timezone.now())
         return records
@@ -164,22 +161,27 @@ class _Planner:
     def save(self, records: Sequence[SitemapPage], before: Mapping[int, Mapping[str, Any]]) -> None:
         """Write what differs from `before`: first the pages that give up their start, then those that take it."""
         for record in self.retired:
-            record.retired_at, record.start_digest = self.now, None
+            record.retired_at, record.start_digest = self.check.now, None
             record.save(using=self.using, update_fields=_RETIRING if record.pk else None)
         moved = []
+        are_all_checked = all(record.checked_at == self.check.now for record in records)
         for record in records:
             known = before.get(record.pk)
             if known is None:
                 record.save(using=self.using)
                 self.has_new_pages = True
                 continue
-            differing = [name for name, value in _values(record).items() if value != known[name]]
-            if differing == ["rank"]:
+            names = differing(record, known)
+            if are_all_checked and "checked_at" in names:
+                names.remove("checked_at")
+            if names == ["rank"]:
                 moved.append(record)
-            elif differing:
-                record.save(using=self.using, update_fields=differing)
-        # One split moves all later pages: too many for one query each.
+            elif names:
+                record.save(using=self.using, update_fields=names)
+        # One split moves all later pages, and a build checks all: too many for one query each.
         SitemapPage.objects.using(self.using).bulk_update(moved, ["rank"], batch_size=200)
+        if are_all_checked and before:
+            active(self.section, self.using).update(checked_at=self.check.now)
 
     def _retire(self, records: Sequence[SitemapPage], last: SitemapPage | None = None) -> None:
         """Retire pages by key, up to the page `last`; those that have rows are held."""
@@ -191,7 +193,7 @@ class _Planner:
     def _give(self, record: SitemapPage, end: list[Any] | None) -> None:
         """Note that a page that ended at `end` gives up rows, unless nobody can know it yet."""
         if record.pk and record.pk not in self.givers:
-            holds.keep_end(record, end, self.now)
+            holds.keep_end(record, end, self.check.now)
             self.givers[record.pk] = record
 
     def _cut(self, free: list[SitemapPage]) -> list[SitemapPage]:
@@ -200,63 +202,29 @@ class _Planner:
             self.retired.append(free.pop())  # Number 1 was retired before the tables were lost.
         first = free[0] if free else self._new(None)
         first.layout = self.section.layout
-        return [first, *(self._new(start) for start in self._filled(Page(record=first)))]
+        records = [first, *(self._new(start) for start in self._filled(Page(record=first)))]
+        for record in records[:-1]:
+            record.rows = self.section.rows_to_fill
+        return records
 
-    def _measured(self, records: Sequence[SitemapPage], wanted: Collection[int] | None) -> Iterator[SitemapPage]:
+    def _checked(self, records: Sequence[SitemapPage], wanted: Collection[int]) -> Iterator[SitemapPage]:
         """Yield `records` with their current row counts and validators; only those whose id is in `wanted`.
 
         A page with too many rows keeps the first of them; new pages take the rest.
         """
         for page in make_plan(self.section, records).pages:
-            if wanted is not None and id(page.record) not in wanted:
+            if id(page.record) not in wanted:
                 yield page.record
                 continue
-            found = self._measure(page)
+            found = self.check.measure(page)
             starts = list(self._filled(page)) if (found.rows or 0) > self.section.rows_limit else []
             if not starts:
-                yield self._updated(page.record, found)
+                yield self.check.note(page.record, found)
                 continue
             self._give(page.record, self._stored(page.end))
             records = [page.record, *map(self._new, starts)]
             for record, start, end in zip(records, [page.start, *starts], [*starts, page.end], strict=True):
-                yield self._updated(record, self._measure(Page(record=record, start=start, end=end)))
-
-    def _measure(self, page: Page) -> Measure:
-        rows = page.rows(self.section)
-        if self.only_counts:
-            record = page.record
-            return Measure(
-                rows=count_rows(self.section, rows),
-                validator=record.validator,
-                newest=None,
-                settles_at=record.settles_at and moment(record.settles_at),
-            )
-        return measure(self.section, rows, self.now)
-
-    def _updated(self, record: SitemapPage, found: Measure) -> SitemapPage:
-        """Return `record` with the values found; ``changed_at`` moves if they differ from the last ones."""
-        differs = bool(record.validator) and record.validator != found.validator
-        known = record.changed_at
-        # Since when crawlers know the page as it is now, nobody can tell after a clock was wrong.
-        is_unknown = is_ahead(known)
-        moved = self.now if differs or is_unknown else None
-        if moved or known is None or self._may_show_more(record, found.newest):
-            record.changed_at = newest_of(None if is_unknown else known, found.newest, moved)
-        if differs or record.changed_at != known:
-            # Unknown until the next rendering, which would otherwise report the same change again.
-            record.digest, record.urls, record.bytes = "", None, None
-        if record.recipe != self.section.recipe:
-            record.urls = None
-        record.rows, record.validator, record.recipe = found.rows, found.validator, self.section.recipe
-        record.settles_at = newest_of(found.settles_at)
-        return record
-
-    def _may_show_more(self, record: SitemapPage, newest: datetime | None) -> bool:
-        """Return whether a rendering of the same rows may show a later date than the last one."""
-        if newest is None or record.verified_at is None or self.section.newest != self.section.changed:
-            return True
-        # One that was in the future then. Else they differ because a rendering knows dates to the second alone.
-        return newest > moment(record.verified_at)
+                yield self.check.note(record, self.check.measure(Page(record=record, start=start, end=end)))
 
     def _split(
         self, records: list[SitemapPage], full: Mapping[int, KeyValue]
@@ -365,7 +333,7 @@ class _Planner:
         """Return the page as a new one without a number, and retire its record; `later` is the page after it."""
         self._retire([record], later)
         unknown = {"id": None, "number": None, "built_digest": "", "built_at": None}
-        return SitemapPage(**{**_values(record), **unknown, "shown_end": None, "shown_until": None})
+        return SitemapPage(**{**values_of(record), **unknown, "shown_end": None, "shown_until": None})
 
     def _renew_positions(self) -> list[SitemapPage]:
         # A number that comes back is the same page again: it is only a position.
@@ -380,9 +348,8 @@ class _Planner:
             record.number = record.rank = number
             record.start, record.start_digest = None, _digest(["position", number])
             record.layout, record.retired_at = self.section.layout, None
-            kept.append(self._updated(record, Measure(rows=rows, validator=f"rows={rows}", newest=None)))
+            kept.append(self.check.note(record, Measure(rows=rows, validator=f"rows={rows}", newest=None)))
         self.retired += [record for record in known.values() if not record.is_retired]
-        kept[0].checked_at = self.now
         return kept
 
 
@@ -414,7 +381,3 @@ def _lock(section: Section) -> None:
     It is an UPDATE because that locks on every database, including SQLite.
     """
     numbered(section, router.db_for_write(SitemapPage)).filter(number=1).update(number=F("number"))
-
-
-def _values(record: SitemapPage) -> dict[str, Any]:
-    return {field.attname: getattr(record, field.attname) for field in record._meta.concrete_fields}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,18 +12,16 @@ from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import REGISTER_REMEDY, registry
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.plan.overrides import INDEX, find_override
-from sitemaps_plus.plan.pages import Page, Plan, stored_plan
-from sitemaps_plus.plan.planner import refresh
-from sitemaps_plus.plan.sections import Section, get_section, get_sections, neutral
+from sitemaps_plus.plan.pages import Page, Plan
+from sitemaps_plus.plan.sections import get_section, get_sections, neutral
 from sitemaps_plus.plan.sites import SiteOrigin, directory
+from sitemaps_plus.plan.upkeep import Round
 from sitemaps_plus.plan.validators import is_ahead
 from sitemaps_plus.protocol.dates import format_date, parse_w3c
 from sitemaps_plus.protocol.names import page_file
 from sitemaps_plus.protocol.writer import IndexItem, write_index
 from sitemaps_plus.render.own_template import index_with_template
 from sitemaps_plus.stores.packing import Document, pack
-
-logger = logging.getLogger("sitemaps_plus")
 
 
 def render_index(
@@ -36,14 +33,15 @@ def render_index(
 ) -> Document:
     """Return the index of a site, or of one section: it lists the pages of the plans and reads no rows.
 
-    A plan that is due (see `plan.planner.refresh`) is brought up to date first, which costs one aggregate a page;
-    `since` makes it due sooner. `compare` may render pages, and returns whether it did.
+    Pages that are due are checked first, as far as the time goes (see `plan.upkeep.Round`); `since` makes them due
+    sooner. `compare` may render pages, and returns whether it did.
     """
     with neutral():
         sections = [get_section(label, site)] if label else list(get_sections(site))
-        plans = [_plan_or_last(section, since, is_needed=bool(label)) for section in sections]
+        checks = Round(sections, since, is_needed=bool(label))
+        plans = checks.plans()
         if compare and compare(plans):
-            plans = [_plan_or_last(section, since, is_needed=bool(label)) for section in sections]
+            plans = checks.plans()
         items = [item for plan in plans for item in list_pages(plan)]
         if not items:
             if settings.DEBUG and not len(registry):
@@ -53,7 +51,9 @@ def render_index(
         moments = [_changed_at(page) for plan in plans for page in plan.listed]
         changed_at = max(filter(None, moments), default=None) if all(moments) else None
         document = make_index(items, changed_at)
-        return replace(document, checked_at=min(filter(None, (plan.checked_at for plan in plans)), default=None))
+        dates = [plan.checked_at for plan in plans]
+        # None: the checks go on at the next request.
+        return replace(document, checked_at=None if None in dates else min(filter(None, dates)))
 
 
 def make_index(items: Iterable[IndexItem], changed_at: datetime | None = None) -> Document:
@@ -91,14 +91,3 @@ def is_lastmod_ahead(lastmod: str | None) -> bool:
 def _changed_at(page: Page) -> datetime | None:
     # A date of the future is replaced when the plan is checked.
     return None if is_ahead(page.record.changed_at) else page.record.changed_at
-
-
-def _plan_or_last(section: Section, since: datetime | None, *, is_needed: bool) -> Plan:
-    try:
-        return refresh(section, since=since)
-    except Exception:
-        plan = None if get_settings().STRICT else stored_plan(section)
-        if plan is None or (is_needed and not plan.pages):
-            raise
-        logger.exception("Sitemap section %s cannot be planned; the index lists its last known pages", section.label)
-        return plan

@@ -30,10 +30,10 @@ WAIT = 20.0
 """Seconds that a request waits for a document that another request makes, before it makes its own."""
 
 LOOK_EVERY = 1.0
-"""Least seconds between two checks of a section under constant writes."""
+"""Least seconds between two checks of a page or index under constant writes."""
 
 PATIENCE = 10
-"""A section under constant writes is rechecked only after this many times the duration of its last check."""
+"""Under constant writes a document is rechecked only after this many times the duration of its last check."""
 
 REST = 5.0
 """Seconds that a cached document is served without a check after it could not be renewed."""
@@ -111,7 +111,7 @@ def _is_current(wanted: Wanted, kept: Kept, recheck_since: float) -> bool:
     if now < _next_try.get(wanted.name, 0.0) <= now + LATEST:
         return True
     age = now - kept.checked_at
-    may_check = age > LOOK_EVERY and not now < _next_check.get(wanted.label, 0.0) <= now + LATEST
+    may_check = age > LOOK_EVERY and not now < _next_check.get(wanted.name, 0.0) <= now + LATEST
     has_changed = recheck_since > kept.checked_at and may_check
     # A negative age comes from a clock that was wrong.
     return 0 <= age < get_settings().CHECK_EVERY and not has_changed
@@ -135,7 +135,7 @@ class _Flight:
         self.error: Exception | None = None
 
 
-# When a document, or a section under constant writes, may be checked again, in seconds since 1970.
+# When a document may be tried again, or be checked again under constant writes, in seconds since 1970.
 _next_try: dict[str, float] = {}
 _next_check: dict[str, float] = {}
 # When pages of an index may be compared again, by the clock that nobody can set.
@@ -201,7 +201,7 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
     last = _from_cache(cache, wanted, kept) if kept else None
     if kept and last and _is_current(wanted, kept, recheck_since):
         return last
-    # Pages of one section share a check, even under constant writes.
+    # A second earlier: pages that were just checked need no other check, even under constant writes.
     since = datetime.fromtimestamp(min(recheck_since, time.time() - LOOK_EVERY), UTC) if recheck_since else None
     started = time.time()
     try:
@@ -214,7 +214,7 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
             compare=partial(_compare_pages, wanted.name),
             holds=True,
         )
-        _next_check[wanted.label] = started + (1 + PATIENCE) * (time.time() - started)
+        _rest_after_check(wanted, time.time() - started)
         is_same = kept is not None and kept.version == now.version
         if kept and last and is_same and not now.is_due:
             cache.note(wanted.name, replace(kept, checked_at=_seconds(now.checked_at)))
@@ -222,6 +222,9 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
                 _renew_indexes(cache, wanted)
             return last
         made = now.make(last.gzipped if last and is_same else None)
+        if not wanted.number:
+            # An index is checked while it is made.
+            _rest_after_check(wanted, time.time() - started)
         if made.has_new_pages:
             _renew_indexes(cache, wanted)
     except PageNotFound:
@@ -233,11 +236,18 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
     except Exception as error:  # the database, or code of the project
         return _last_good(wanted, last, error, time.time() - started)
     served = _served(made.document)
-    if started - _seconds(made.checked_at) > get_settings().CHECK_EVERY:
-        # A section could not be checked, and the index lists its last known pages.
+    if made.has_failed:
         _next_try[wanted.name] = time.time() + REST
     _keep(cache, wanted, made, served, kept if last else None)
     return served
+
+
+def _rest_after_check(wanted: Wanted, seconds: float) -> None:
+    """Note until when a document is left alone under constant writes, after a check that took `seconds`."""
+    if PATIENCE * seconds < LOOK_EVERY:
+        _next_check.pop(wanted.name, None)
+    else:
+        _next_check[wanted.name] = time.time() + PATIENCE * seconds
 
 
 def _renew_indexes(cache: DocumentCache, wanted: Wanted) -> None:

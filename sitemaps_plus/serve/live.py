@@ -17,10 +17,10 @@ from sitemaps_plus.plan import verification
 from sitemaps_plus.plan.currency import UNDECIDED, CurrencyCheck
 from sitemaps_plus.plan.holds import checked_no_later, is_held
 from sitemaps_plus.plan.pages import Page, Plan
-from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.records import has_moved, record_rendering, record_unseen
 from sitemaps_plus.plan.sections import Section, get_section, neutral
 from sitemaps_plus.plan.sites import SiteOrigin
+from sitemaps_plus.plan.upkeep import refresh_page
 from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of, is_ahead, moment
 from sitemaps_plus.plan.verification import age_of, compare_after, longest
 from sitemaps_plus.protocol.reports import Report
@@ -64,6 +64,8 @@ class Made:
     """How long its last rendering took, if that is known."""
     has_new_pages: bool = False
     """Whether pages were added to a plan when it was made."""
+    has_failed: bool = False
+    """Whether a section could not be checked, and the index lists its last known pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +82,10 @@ class IndexLook:
 
     def make(self, last: bytes | None) -> Made:
         """Make the index."""
-        has_new_pages = False
+        checked: list[Plan] = []
 
         def compare(plans: Sequence[Plan]) -> bool:
-            nonlocal has_new_pages
-            has_new_pages = any(plan.has_new_pages for plan in plans)
+            checked.extend(plans)
             return self._compare(plans)
 
         document = render_index(self.wanted.site, label=self.wanted.label or None, since=self.since, compare=compare)
@@ -93,7 +94,8 @@ class IndexLook:
             version="",
             checked_at=document.checked_at,
             rendered_at=time.time(),
-            has_new_pages=has_new_pages,
+            has_new_pages=any(plan.has_new_pages for plan in checked),
+            has_failed=any(plan.has_failed for plan in checked),
         )
 
     def _compare(self, plans: Sequence[Plan]) -> bool:
@@ -109,7 +111,7 @@ class IndexLook:
                 # What is rendered of a held page is not recorded.
                 if seconds is None or seconds >= verification.CHEAP or is_held(page.record, now):
                     continue
-                if _is_due(one, plan, page, check):
+                if _is_due(one, page, check):
                     found.append((age_of(page, now), one))
         found.sort(key=lambda pair: -pair[0])
         return bool(found and self.compare and self.compare([one for _, one in found]))
@@ -138,8 +140,8 @@ class PageLook:
 
     @property
     def checked_at(self) -> datetime | None:
-        """When the database was queried; for a held page earlier, so that it is looked at when its time is over."""
-        return _checked_at(self.plan, self.page)
+        """When its rows were checked; for a held page earlier, so that it is looked at when its time is over."""
+        return _checked_at(self.page)
 
     @property
     def has_new_pages(self) -> bool:
@@ -232,7 +234,7 @@ class PageLook:
             return document, plan, page if plan is self.plan else self.find(plan, page.number)
         except PageFull as full:
             with neutral():
-                plan = refresh(section)
+                plan = refresh_page(section, page.number)
                 page = self.find(plan, page.number)
             if not page.is_held or full.split_at is None:
                 raise
@@ -254,7 +256,7 @@ class PageLook:
         return Made(
             document=document,
             version=version,
-            checked_at=_checked_at(plan, page),
+            checked_at=_checked_at(page),
             rendered_at=rendered_at,
             seconds=seconds,
             has_new_pages=self.plan.has_new_pages or plan is not self.plan,
@@ -302,13 +304,16 @@ def look(
         return IndexLook(wanted=wanted, since=since, compare=compare)
     with neutral():
         section = get_section(wanted.label, wanted.site)
-        plan = refresh(section, since=since)
+        plan = refresh_page(section, wanted.number, since=since)
         find = Plan.find_shown if holds else Plan.find
         page = find(plan, wanted.number)
+        if page.record.is_retired:
+            # Its rows are only compared, at each look.
+            page.record.checked_at = timezone.now()
         # Read before the page is made: a row that changes in between gives another version the next time.
         fingerprint = fingerprint_of(section)
         check = CurrencyCheck(section, fingerprint)
-        is_due = _is_due(wanted, plan, page, check, kept=kept, saved_at=saved_at)
+        is_due = _is_due(wanted, page, check, kept=kept, saved_at=saved_at)
         if page.record.urls == 0 and not plan.is_listed(page) and not is_due and not page.is_held:
             raise PageNotFound(f"Page {page.number} of the sitemap {section.label!r} has no URLs at present.")
         return PageLook(
@@ -325,13 +330,13 @@ def look(
         )
 
 
-def _checked_at(plan: Plan, page: Page) -> datetime | None:
-    return checked_no_later(page.record, plan.checked_at) if page.is_held else plan.checked_at
+def _checked_at(page: Page) -> datetime | None:
+    record = page.record
+    return checked_no_later(record, record.checked_at) if page.is_held else record.checked_at
 
 
 def _is_due(
     wanted: Wanted,
-    plan: Plan,
     page: Page,
     check: CurrencyCheck,
     *,
@@ -350,7 +355,8 @@ def _is_due(
     age = time.time() - rendered_at
     if age >= 0 and after <= get_settings().CHECK_EVERY:
         # At every check: the rendering that followed a check is a little younger than it.
-        is_checked_since = plan.checked_at is not None and moment(plan.checked_at).timestamp() > rendered_at
+        checked_at = page.record.checked_at
+        is_checked_since = checked_at is not None and moment(checked_at).timestamp() > rendered_at
         return is_checked_since or not get_settings().CHECK_EVERY
     # A negative age comes from a clock that was wrong.
     return not 0 <= age <= after

@@ -18,7 +18,7 @@ from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.currency import NO_URLS, CurrencyCheck
 from sitemaps_plus.plan.keys import KeyValue, as_shown
 from sitemaps_plus.plan.overrides import PAGE, find_override
-from sitemaps_plus.plan.pages import Page, Plan, active, make_plan
+from sitemaps_plus.plan.pages import Page, Plan, active
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin
@@ -344,8 +344,5 @@ class SectionSearch:
 
 
 def plan_of(section: Section) -> Plan:
-    """Return the stored plan, or a new one; refreshing a plan would query the rows of every page."""
-    records = list(active(section))
-    if records and all(record.layout == section.layout for record in records):
-        return make_plan(section, records)
-    return refresh(section)
+    """Return the stored plan, or a new one; no page is checked, which would query its rows."""
+    return refresh(section, only=())

@@ -17,6 +17,7 @@ from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.records import record_rendering
+from sitemaps_plus.plan.upkeep import refresh_page
 from sitemaps_plus.plan.validators import measure
 from testapp.models import Product
 
@@ -174,6 +175,45 @@ def test_views_beside_planners_and_writers_show_every_page_whole():
     assert {f"https://example.com/{slug}/" for slug in steady} <= set(found)
 
 
+def test_requests_for_the_pages_of_a_section_check_them_at_the_same_time(monkeypatch):
+    spread(27)
+    plan_now()
+    SitemapPage.objects.update(checked_at=None)
+    both = threading.Barrier(2)
+
+    def measure_together(*args):
+        # SQLite has one writer at a time.
+        if connection.vendor != "sqlite":
+            both.wait(10)
+        return measure(*args)
+
+    monkeypatch.setattr("sitemaps_plus.plan.checking.measure", measure_together)
+    at_once(*[lambda n=n: refresh_page(section_of(ProductsByMethod), n) for n in (1, 2)])
+
+    assert set(SitemapPage.objects.exclude(checked_at=None).values_list("number", flat=True)) == {1, 2}
+
+
+def test_requests_beside_planners_and_writers_check_and_split_their_pages():
+    spread(50)
+    plan_now()
+
+    def request():
+        for _ in range(ROUNDS):
+            for number in (1, 2, 3, 4, 5, 6):
+                SitemapPage.objects.filter(number=number).update(checked_at=None)
+                section = section_of(ProductsByMethod)
+                page = refresh_page(section, number).find(number)
+                assert page.rows(section).count() >= 1
+
+    def write():
+        for page in plan_now().pages[:ROUNDS]:
+            insert_behind(page.rows(section_of(ProductsByMethod)).order_by("pk")[1].pk, 6)
+
+    at_once(request, request, write, plan_now)
+
+    assert_sound()
+
+
 def test_views_during_a_repack_find_each_page_or_answer_that_it_is_gone():
     spread(30)
     plan_now()
@@ -241,7 +281,7 @@ def test_a_rendering_of_the_old_rows_is_not_kept_while_a_planner_measures_the_ne
             rendering.join(0.3)
         return measure(*args)
 
-    monkeypatch.setattr("sitemaps_plus.plan.planner.measure", measure_slowly)
+    monkeypatch.setattr("sitemaps_plus.plan.checking.measure", measure_slowly)
     plan_now()
     rendering.join(10)
 

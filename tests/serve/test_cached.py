@@ -441,7 +441,7 @@ def test_a_row_that_changes_right_after_the_plan_was_checked_shows_at_the_next_c
         ProductFactory.create(slug=slug)
     serve(wanted())
     clock.pass_(seconds=61)
-    with change_while(monkeypatch, "refresh", "after"):
+    with change_while(monkeypatch, "refresh_page", "after"):
         assert shown() == ["/a/", "/b/", "/c/"]
 
     clock.pass_(seconds=61)
@@ -492,13 +492,13 @@ def test_a_change_that_was_said_shows_within_look_every(clock):
 
 
 @pytest.mark.django_db
-def test_pages_of_a_section_that_changes_all_the_time_share_one_check_a_second(clock, monkeypatch):
+def test_pages_of_a_section_that_changes_all_the_time_are_checked_once_a_second_each(clock, monkeypatch):
     ProductFactory.bulk(30)
     for number in (1, 2, 3):
         serve(wanted(number))
     checks = []
-    measure = sitemaps_plus.plan.planner.measure
-    monkeypatch.setattr(sitemaps_plus.plan.planner, "measure", lambda *args: checks.append(1) or measure(*args))
+    measure = sitemaps_plus.plan.checking.measure
+    monkeypatch.setattr(sitemaps_plus.plan.checking, "measure", lambda *args: checks.append(1) or measure(*args))
 
     for _ in range(4):
         clock.pass_(seconds=1.05)

@@ -1,0 +1,89 @@
+"""Compare the record of a page with its rows, by one aggregate over its range of the key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from sitemaps_plus.conf import get_settings
+from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.plan.pages import Page
+from sitemaps_plus.plan.records import newest_of
+from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.validators import Measure, count_rows, is_ahead, measure, moment
+from sitemaps_plus.stores.cache import AHEAD
+
+
+class Check:
+    """A check of pages of one section at one moment, `now`.
+
+    A page is due if it was checked ``CHECK_EVERY`` seconds ago or earlier, or before `since`. With `only_counts` rows
+    are only counted, because rendering adds them up.
+    """
+
+    def __init__(self, section: Section, since: datetime | None = None, *, only_counts: bool = False) -> None:
+        self.section = section
+        self.now = timezone.now()
+        self._since = since
+        self._only_counts = only_counts
+        period, now = timedelta(seconds=get_settings().CHECK_EVERY), moment(self.now)
+        # A check in the future comes from a clock that was wrong.
+        self._after, self._before = now - period, now + min(period, timedelta(seconds=AHEAD))
+
+    def is_due(self, record: SitemapPage) -> bool:
+        """Return whether a page was never checked, or too long ago."""
+        if record.checked_at is None:
+            return True
+        checked = moment(record.checked_at)
+        return not self._after < checked < self._before or (self._since is not None and checked < self._since)
+
+    def measure(self, page: Page) -> Measure:
+        """Return what the rows of a page are now."""
+        rows = page.rows(self.section)
+        if self._only_counts:
+            record = page.record
+            return Measure(
+                rows=count_rows(self.section, rows),
+                validator=record.validator,
+                newest=None,
+                settles_at=record.settles_at and moment(record.settles_at),
+            )
+        return measure(self.section, rows, self.now)
+
+    def note(self, record: SitemapPage, found: Measure) -> SitemapPage:
+        """Return `record` with the values found; ``changed_at`` moves if they differ from the last ones."""
+        differs = bool(record.validator) and record.validator != found.validator
+        known = record.changed_at
+        # Since when crawlers know the page as it is now, nobody can tell after a clock was wrong.
+        is_unknown = is_ahead(known)
+        moved = self.now if differs or is_unknown else None
+        if moved or known is None or self._may_show_more(record, found.newest):
+            record.changed_at = newest_of(None if is_unknown else known, found.newest, moved)
+        if differs or record.changed_at != known:
+            # Unknown until the next rendering, which would otherwise report the same change again.
+            record.digest, record.urls, record.bytes = "", None, None
+        if record.recipe != self.section.recipe:
+            record.urls = None
+        record.rows, record.validator, record.recipe = found.rows, found.validator, self.section.recipe
+        record.settles_at, record.checked_at = newest_of(found.settles_at), self.now
+        return record
+
+    def _may_show_more(self, record: SitemapPage, newest: datetime | None) -> bool:
+        """Return whether a rendering of the same rows may show a later date than the last one."""
+        if newest is None or record.verified_at is None or self.section.newest != self.section.changed:
+            return True
+        # One that was in the future then. Else they differ because a rendering knows dates to the second alone.
+        return newest > moment(record.verified_at)
+
+
+def values_of(record: SitemapPage) -> dict[str, Any]:
+    """Return the values of the columns of a record."""
+    return {field.attname: getattr(record, field.attname) for field in record._meta.concrete_fields}
+
+
+def differing(record: SitemapPage, before: Mapping[str, Any]) -> list[str]:
+    """Return the names of the columns whose values differ from `before`."""
+    return [name for name, value in values_of(record).items() if value != before[name]]

@@ -6,7 +6,7 @@ import logging
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
@@ -63,6 +63,8 @@ _CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", *_PRECONDITIONS}
 _WITHOUT_CONTENT = ("ETag", "Cache-Control", "Last-Modified", "Vary")
 _PER_VISITOR = ("", "cookie", "accept-language")
 _ZERO = re.compile(r";\s*q=0(?:\.0*)?\s*$")
+# The same pages are requested again and again, and writing a date takes as long as all other headers.
+_date_text = lru_cache(maxsize=1_000)(http_date)
 
 
 class _PublicHeaders(ResponseHeaders):
@@ -248,7 +250,7 @@ def _headers(served: Served, extension: str, is_packed: bool) -> dict[str, str]:
     if control := get_settings().CACHE_CONTROL:
         headers["Cache-Control"] = control
     if (modified := _last_modified(served)) is not None:
-        headers["Last-Modified"] = http_date(modified)
+        headers["Last-Modified"] = _date_text(modified)
     return headers
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
-from typing import Any
 
 from sitemaps_plus.build.due import WhyDue
 from sitemaps_plus.build.executors.base import Outcome
 from sitemaps_plus.errors import PageFull
 from sitemaps_plus.plan.currency import Reason
 from sitemaps_plus.plan.pages import Page, Plan
-from sitemaps_plus.plan.records import record_rendering
-from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.records import record_renderings
 from sitemaps_plus.plan.seen import seen_validator
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_BUILD, Report
 from sitemaps_plus.render.pages import MOST_SPLITS, does_not_fit, split_pages
@@ -80,28 +78,33 @@ class Assembly:
             return True
         return False
 
-    def settle(self, report: Report) -> Iterator[tuple[int, Outcome]]:
-        """Record the outcomes in plan order, up to a page that failed, and yield them with the pages' numbers."""
-        section = self.plan.section
+    def settle(self, report: Report) -> list[tuple[int, Outcome]]:
+        """Record the outcomes in plan order, up to a page that failed, and return them with the pages' numbers."""
+        settled = list(self._settled())
+        for _, outcome in settled:
+            report.merge(outcome.report)
+        record_renderings(
+            self.plan.section,
+            ((page, outcome.found) for page, outcome in settled if outcome.found and self._is_current(page, outcome)),
+        )
+        return [(page.number, outcome) for page, outcome in settled]
+
+    def _settled(self) -> Iterator[tuple[Page, Outcome]]:
         for page in self.plan.pages:
             if self._failed and page.number == self._failed.number:
                 return
             outcome = self.outcomes.get(page.number)
-            if outcome is None or not self._is_planned(self._rendered[page.number]):
-                continue
-            report.merge(outcome.report)
-            if outcome.found:
-                self._record(section, page, outcome.found)
-            yield page.number, outcome
+            if outcome is not None and self._is_planned(self._rendered[page.number]):
+                yield page, outcome
 
-    def _record(self, section: Section, page: Page, found: dict[str, Any]) -> None:
+    def _is_current(self, page: Page, outcome: Outcome) -> bool:
+        """Return whether a page still has the rows that were rendered, as far as the planner knows."""
         known = self._rendered[page.number].record.validator
-        shown = seen_validator(section, known, found["seen"])
+        shown = seen_validator(self.plan.section, known, outcome.found["seen"])
         if shown != known or page.record.validator != known:
             self.moved.add(page.number)
         # If the planner has seen another change since, this is the old content.
-        if page.record.validator in (known, shown):
-            record_rendering(section, page, **found)
+        return page.record.validator in (known, shown)
 
     def _follow(self, plan: Plan) -> None:
         self.plan = plan

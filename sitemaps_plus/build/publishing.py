@@ -16,7 +16,7 @@ from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.currency import unregistered
 from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override
 from sitemaps_plus.plan.pages import Page, Plan
-from sitemaps_plus.plan.records import record_publishing
+from sitemaps_plus.plan.records import record_publishings
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin, directory
 from sitemaps_plus.protocol.names import (
@@ -147,9 +147,10 @@ class PublishedSet:
         self.manifest.sections[label] = SectionEntry(
             pages=entries, fingerprint=ready.fingerprint, base=ready.plan.section.public_base
         )
-        for page in ready.pages:
-            if page.number in ready.outcomes:
-                record_publishing(page, entries[page.number].digest, ready.began, ready.outcomes[page.number].report)
+        rendered = [page for page in ready.pages if page.number in ready.outcomes]
+        record_publishings(
+            ((page, entries[page.number].digest, ready.outcomes[page.number].report) for page in rendered), ready.began
+        )
         self._publish_index(index_name(label), index)
         self.files.manifest_file.write(self.manifest)
         for number in ready.outcomes:

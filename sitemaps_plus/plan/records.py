@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
+from itertools import chain, islice
+from typing import Any, Required, TypedDict, Unpack
 
 from django.conf import settings
 from django.db import DatabaseError, router, transaction
-from django.db.models import DateTimeField, Value
 from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
@@ -18,34 +18,54 @@ from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.seen import Sums, seen_validator
+from sitemaps_plus.plan.statements import Slot, Update, UpdateStatement
 from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of, measure, moment, settles_at
 from sitemaps_plus.protocol import dates
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_PAGE, Report
 
+_BATCH = 500
+"""Records that are written in one transaction."""
 
-def record_rendering(
-    section: Section,
-    page: Page,
-    *,
-    digest: str,
-    urls: int,
-    size: int,
-    newest: datetime | None,
-    began: datetime,
-    seconds: float,
-    report: Report | None = None,
-    seen: Sums | None = None,
-) -> None:
+_AT_LEAST = "at least changed_at"
+"""The new value of ``changed_at``, unless the stored one is later."""
+
+
+class Rendering(TypedDict, total=False):
+    """The results of one rendering of a page."""
+
+    digest: Required[str]
+    urls: Required[int]
+    size: Required[int]
+    newest: Required[datetime | None]
+    began: Required[datetime]
+    seconds: Required[float]
+    report: Report | None
+    seen: Sums | None
+
+
+def record_rendering(section: Section, page: Page, **found: Unpack[Rendering]) -> None:
     """Store the results of a rendering that `began` at a moment; ``changed_at`` moves when the bytes have changed.
 
     The page gets the validator of the rows that were `seen`, which may have moved since it was measured.
     """
+    _store(_rendered(section, page, section.base, found))
+
+
+def record_renderings(section: Section, renderings: Iterable[tuple[Page, Any]]) -> None:
+    """Store the `Rendering` of each of many pages, as `record_rendering` does."""
+    base = section.base
+    _store(chain.from_iterable(_rendered(section, page, base, found) for page, found in renderings))
+
+
+def _rendered(section: Section, page: Page, origin: str, given: Rendering) -> Iterator[Update]:
+    """Note the results of a rendering in the record of the page, and yield what to store, if there is anything."""
     record = page.record
-    origin = section.base
-    known, found = record.validator, _measured(section, record, seen)
+    digest, urls, began, report = given["digest"], given["urls"], given["began"], given.get("report")
+    known, found = record.validator, _measured(section, record, given.get("seen"))
     if record.pk is None:
         _note(record, found)
         return
+    seconds = given["seconds"]
     if record.seconds is not None:
         # A busy moment of the machine must not make a small page look large for long.
         seconds = min(seconds, 2 * record.seconds)
@@ -60,20 +80,19 @@ def record_rendering(
         if verified is None or abs(moment(began) - moment(verified)) > timedelta(
             seconds=get_settings().CHECK_EVERY / 2
         ):
-            _store(page, compared)
+            _note(record, compared)
+            yield Update(record.pk, compared)
         return
     now = timezone.now()
     differs = bool(record.digest) and record.origin == origin and record.digest != digest
     # A date means its midnight in UTC, which may be in the future although the day has begun in the local zone.
-    shown = None if newest is None else min(newest, moment(now))
+    shown = None if given["newest"] is None else min(given["newest"], moment(now))
     newest = newest_of(shown, now if differs else None)
-    changes = {"digest": digest, "origin": origin, "urls": urls, "bytes": size, **compared, **found}
-    with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
-        # Another process may have measured the page meanwhile, and found other rows.
-        stored = SitemapPage.objects.filter(pk=record.pk, validator__in={known, found.get("validator", known)})
-        stored.update(**changes, **({} if newest is None else {"changed_at": _at_least(newest)}))
-    _note(record, changes)
-    record.changed_at = newest_of(record.changed_at, newest)
+    changes = {"digest": digest, "origin": origin, "urls": urls, "bytes": given["size"], **compared, **found}
+    _note(record, {**changes, "changed_at": newest_of(record.changed_at, newest)})
+    # Another process may have measured the page meanwhile, and found other rows.
+    validators = (known, found.get("validator", known))
+    yield Update(record.pk, changes if newest is None else {**changes, _AT_LEAST: newest}, validators)
 
 
 def _measured(section: Section, record: SitemapPage, seen: Sums | None) -> dict[str, Any]:
@@ -84,14 +103,16 @@ def _measured(section: Section, record: SitemapPage, seen: Sums | None) -> dict[
     return {"validator": validator, "rows": seen.rows, "settles_at": newest_of(settles_at(section, seen.last))}
 
 
-def record_publishing(page: Page, digest: str, built_at: datetime, report: Report) -> None:
-    """Store the digest of a page's built file, when it was rendered, and what was left out of it.
+def record_publishings(published: Iterable[tuple[Page, str, Report]], built_at: datetime) -> None:
+    """Store of pages the digest of the built file, when it was rendered, and what was left out of it.
 
-    If the database refuses writes, nothing is lost: the next build renders the page again.
+    If the database refuses writes, nothing is lost: the next build renders the pages again.
     """
-    if page.record.pk is None:
-        return
-    _store(page, {"built_digest": digest, "built_at": built_at, **_missing(report)})
+    _store(
+        _noted(page.record, {"built_digest": digest, "built_at": built_at, **_missing(report)})
+        for page, digest, report in published
+        if page.record.pk is not None
+    )
 
 
 def _missing(report: Report) -> dict[str, Any]:
@@ -103,7 +124,7 @@ def _missing(report: Report) -> dict[str, Any]:
 def record_unseen(page: Page, count: int) -> None:
     """Store that a rendering found `count` URLs changed of which the validator had told nothing; 0 if unknown."""
     if page.record.pk is not None:
-        _store(page, {"unseen": count, "unseen_at": newest_of(timezone.now())})
+        _store([_noted(page.record, {"unseen": count, "unseen_at": newest_of(timezone.now())})])
 
 
 def has_moved(section: Section, page: Page, fingerprint: Fingerprint) -> bool:
@@ -113,10 +134,48 @@ def has_moved(section: Section, page: Page, fingerprint: Fingerprint) -> bool:
     return measure(section, page.rows(section), timezone.now()).validator != page.record.validator
 
 
-def _store(page: Page, changes: Mapping[str, Any]) -> None:
-    with suppress(DatabaseError), transaction.atomic(using=router.db_for_write(SitemapPage)):
-        SitemapPage.objects.filter(pk=page.record.pk).update(**changes)
-    _note(page.record, changes)
+def _store(updates: Iterable[Update]) -> None:
+    """Write to the database what it accepts, some hundred pages at a time."""
+    using = router.db_for_write(SitemapPage)
+    statements: dict[tuple[bool, tuple[str, ...]], UpdateStatement] = {}
+    for batch in _batched(updates, _BATCH):
+        with suppress(DatabaseError), transaction.atomic(using=using):
+            for kind, group in _grouped(batch).items():
+                if kind not in statements:
+                    statements[kind] = _statement(*kind, using)
+                statements[kind].run(group)
+
+
+def _statement(is_conditional: bool, names: Iterable[str], using: str) -> UpdateStatement:
+    columns = dict(_column(name) for name in names)
+    return UpdateStatement.of(columns, using=using, is_conditional=is_conditional)
+
+
+def _column(name: str) -> tuple[str, Any]:
+    """Return a column and the expression for its new value."""
+    column = name.removeprefix("at least ")
+    slot = Slot(name, SitemapPage._meta.get_field(column))  # type: ignore[arg-type]
+    # Compared by the database: another process may have written a later moment in the meantime.
+    return column, Coalesce(Greatest(column, slot), slot) if name == _AT_LEAST else slot
+
+
+def _grouped(updates: Iterable[Update]) -> dict[tuple[bool, tuple[str, ...]], list[Update]]:
+    """Return updates by what their statements have in common."""
+    groups: dict[tuple[bool, tuple[str, ...]], list[Update]] = {}
+    for update in updates:
+        groups.setdefault((update.validators is not None, tuple(update.values)), []).append(update)
+    return groups
+
+
+def _batched(updates: Iterable[Update], size: int) -> Iterator[list[Update]]:
+    rest = iter(updates)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+def _noted(record: SitemapPage, changes: Mapping[str, Any]) -> Update:
+    _note(record, changes)
+    return Update(record.pk, changes)
 
 
 def _note(record: SitemapPage, changes: Mapping[str, Any]) -> None:
@@ -129,9 +188,3 @@ def newest_of(*moments: datetime | None) -> datetime | None:
     zone = timezone.get_default_timezone()
     found = dates.newest(moments, tz=zone)
     return found if found is None or settings.USE_TZ else timezone.make_naive(found, zone)
-
-
-def _at_least(moment: datetime) -> Coalesce:
-    # Compared by the database: another process may have written a later moment in the meantime.
-    value = Value(moment, output_field=DateTimeField())
-    return Coalesce(Greatest("changed_at", value), value)

@@ -199,6 +199,11 @@ class Section:
             return self.hooks.changed.value
         return self.newest
 
+    @cached_property
+    def changed_field(self) -> Any:
+        """The field of the values of `changed`; None where there are none."""
+        return None if self.changed is None else self.changed.resolve_expression(self.queryset().query).output_field
+
     @property
     def told_by(self) -> str:
         """The name of the column or the hook that tells of changes, for messages."""

@@ -91,7 +91,7 @@ def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
         rows=found["rows"],
         validator=validator_of(found),
         newest=None if newest is None else moment(newest),
-        settles_at=_settles_at(section, rows, latest),
+        settles_at=_settles_at(section, latest),
     )
 
 
@@ -107,16 +107,13 @@ def _by_key(section: Section, rows: QuerySet[Any]) -> QuerySet[Any]:
 
 def settles_at(section: Section, last: int | None) -> datetime | None:
     """Return what `Measure.settles_at` is for rows whose last stamp is `last`."""
-    rows = section.queryset()
-    is_date = last is not None and isinstance(_output_field(rows, section.changed), DateField)
-    return _settles_at(section, rows, (_EPOCH + timedelta(microseconds=last)).date() if is_date else None)  # type: ignore[arg-type]
+    is_date = last is not None and isinstance(section.changed_field, DateField)
+    return _settles_at(section, (_EPOCH + timedelta(microseconds=last)).date() if is_date else None)  # type: ignore[arg-type]
 
 
-def _settles_at(section: Section, rows: QuerySet[Any], latest: Any) -> datetime | None:
+def _settles_at(section: Section, latest: Any) -> datetime | None:
     """Return from when on the validator sees every change that moves ``changed``; None if it may miss one."""
-    if section.changed is None:
-        return None
-    kind = _output_field(rows, section.changed)
+    kind = section.changed_field
     if isinstance(kind, DateTimeField):
         # A date of creation never moves, unless the class says that its rows do not change.
         is_fixed = isinstance(section.changed, F) and kind.auto_now_add and section.hooks.changed.kind == "missing"

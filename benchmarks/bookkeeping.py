@@ -50,11 +50,13 @@ def measured(sizes: list[int]) -> Iterator[tuple[int, list[Cost]]]:
     """Yield the cost of each build of so many pages."""
     for pages in sizes:
         environment = {**os.environ, "BENCH_ROWS": str(pages * ROWS_PER_PAGE), "BENCH_DATABASE": "sqlite"}
-        subprocess.run([sys.executable, HERE / "load.py"], env=environment, check=True)
+        subprocess.run([sys.executable, HERE / "load.py"], env=environment, check=True)  # noqa: S603 - ourselves
         costs = []
         for mode in MODES:
             command = [sys.executable, __file__, "--build", mode]
-            found = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE)
+            found = subprocess.run(  # noqa: S603 - ourselves
+                command, env=environment, check=True, stdout=subprocess.PIPE
+            )
             costs.append(Cost(*json.loads(found.stdout)))
         yield pages, costs
 

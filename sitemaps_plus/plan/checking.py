@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from django.utils import timezone
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.plan.measuring import Measuring
 from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.records import newest_of
 from sitemaps_plus.plan.sections import Section
-from sitemaps_plus.plan.validators import Measure, count_rows, is_ahead, measure, moment
+from sitemaps_plus.plan.validators import Measure, is_ahead, moment
 from sitemaps_plus.stores.cache import AHEAD
 
 
@@ -29,6 +31,7 @@ class Check:
         self.now = timezone.now()
         self._since = since
         self._only_counts = only_counts
+        self._measuring = Measuring(section, self.now)
         period, now = timedelta(seconds=get_settings().CHECK_EVERY), moment(self.now)
         # A check in the future comes from a clock that was wrong.
         self._after, self._before = now - period, now + min(period, timedelta(seconds=AHEAD))
@@ -40,18 +43,22 @@ class Check:
         checked = moment(record.checked_at)
         return not self._after < checked < self._before or (self._since is not None and checked < self._since)
 
+    @cached_property
+    def _recipe(self) -> str:
+        # Once for all pages: computing it takes longer than most checks.
+        return self.section.recipe
+
     def measure(self, page: Page) -> Measure:
         """Return what the rows of a page are now."""
-        rows = page.rows(self.section)
         if self._only_counts:
             record = page.record
             return Measure(
-                rows=count_rows(self.section, rows),
+                rows=self._measuring.count(page),
                 validator=record.validator,
                 newest=None,
                 settles_at=record.settles_at and moment(record.settles_at),
             )
-        return measure(self.section, rows, self.now)
+        return self._measuring.measure(page)
 
     def note(self, record: SitemapPage, found: Measure) -> SitemapPage:
         """Return `record` with the values found; ``changed_at`` moves if they differ from the last ones."""
@@ -65,9 +72,9 @@ class Check:
         if differs or record.changed_at != known:
             # Unknown until the next rendering, which would otherwise report the same change again.
             record.digest, record.urls, record.bytes = "", None, None
-        if record.recipe != self.section.recipe:
+        if record.recipe != self._recipe:
             record.urls = None
-        record.rows, record.validator, record.recipe = found.rows, found.validator, self.section.recipe
+        record.rows, record.validator, record.recipe = found.rows, found.validator, self._recipe
         record.settles_at, record.checked_at = newest_of(found.settles_at), self.now
         return record
 

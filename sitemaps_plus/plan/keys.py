@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import BooleanField, F, Field, Func, IntegerField, Lookup, Model, Q, Value
+from django.db.models import BooleanField, Expression, F, Field, Func, IntegerField, Lookup, Model, Q, Value
 
 from sitemaps_plus.errors import InvalidSitemap
 
@@ -42,12 +42,12 @@ class Key:
     @property
     def summable(self) -> tuple[str, ...]:
         """The integer columns, whose values a validator adds up."""
-        return tuple(field.attname for field in self.fields if isinstance(_column(field), IntegerField))
+        return tuple(field.attname for field in self.fields if isinstance(stored_field(field), IntegerField))
 
     @property
     def is_converted(self) -> bool:
         """Whether a field class turns the stored values into others, whose sum is another one."""
-        return any(hasattr(_column(field), "from_db_value") for field in self.fields)
+        return any(hasattr(stored_field(field), "from_db_value") for field in self.fields)
 
     def at_or_after(self, value: KeyValue) -> Q:
         """Return the condition for the row at `value` and all later rows."""
@@ -71,7 +71,7 @@ class Key:
 
     def load(self, stored: list[Any]) -> KeyValue:
         """Return the key of a value that `dump` returned."""
-        return tuple(_column(field).to_python(part) for field, part in zip(self.fields, stored, strict=True))
+        return tuple(stored_field(field).to_python(part) for field, part in zip(self.fields, stored, strict=True))
 
     def _beyond(self, value: KeyValue, lookup: str) -> Q:
         if len(self.fields) > 1:
@@ -101,7 +101,10 @@ class _Beyond(Lookup):
 
     def __init__(self, fields: Sequence[Field[Any, Any]], value: KeyValue, lookup: str) -> None:
         self.operator = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}[lookup]
-        values = [Value(part, output_field=_column(field)) for field, part in zip(fields, value, strict=True)]
+        values = [
+            part if isinstance(part, Expression) else Value(part, output_field=stored_field(field))
+            for field, part in zip(fields, value, strict=True)
+        ]
         super().__init__(_Tuple(*(F(field.attname) for field in fields)), _Tuple(*values))
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
@@ -133,7 +136,7 @@ def _get_field(model: type[Model], name: str) -> Field[Any, Any]:
     return field  # type: ignore[return-value]
 
 
-def _column(field: Any) -> Any:
+def stored_field(field: Any) -> Any:
     """Return the field that decides what the column holds: for a relation, the key that it finally points to."""
     while field.is_relation:
         field = field.target_field

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ from django.db.models import (
 from django.utils import timezone
 
 from sitemaps_plus.plan.sections import Section
+from sitemaps_plus.plan.statements import AggregateStatement
 from sitemaps_plus.protocol.dates import as_datetime
 from sitemaps_plus.stores.cache import AHEAD
 
@@ -70,38 +71,69 @@ class Fingerprint(NamedTuple):
         return f"{self.validator} {self.newest}" if self.validator else ""
 
 
+class Aggregation:
+    """What to ask the database about `rows` for their `Measure` at the moment `now`, and what the answer says."""
+
+    def __init__(self, section: Section, rows: QuerySet[Any], now: datetime) -> None:
+        self._section = section
+        self._wanted, columns = _aggregates(section, rows)
+        self._past: dict[str, Any] = {}
+        self._last: date = now
+        kind = None if section.newest is None else _output_field(rows, section.newest)
+        if isinstance(kind, DateField):
+            columns[f"{_PREFIX}lastmod"] = section.newest
+            self._last = now if isinstance(kind, DateTimeField) else moment(now).astimezone(UTC).date()
+            self._past["newest"] = Max(f"{_PREFIX}lastmod", filter=Q(**{f"{_PREFIX}lastmod__lte": self._last}))
+        self._is_same = section.newest == section.changed
+        if not self._is_same:
+            self._wanted |= self._past
+        self._rows = by_key(section, rows).annotate(**columns)
+
+    @property
+    def statement(self) -> AggregateStatement | None:
+        """The statement of `aggregate`, for rows with slots."""
+        return AggregateStatement.of(self._rows, self._wanted)
+
+    def aggregate(self) -> dict[str, Any]:
+        """Ask the database."""
+        found: dict[str, Any] = self._rows.aggregate(**self._wanted)
+        return found
+
+    def aggregate_newest(self) -> Any:
+        """Ask the database for the newest lastmod that is not in the future."""
+        return self._rows.aggregate(**self._past)["newest"]
+
+    def measure(self, found: dict[str, Any], newest_of_past: Callable[[], Any]) -> Measure:
+        """Return the measure of rows of which `aggregate` gave `found`.
+
+        `newest_of_past` is called if a date is in the future.
+        """
+        newest, latest = found.pop("newest", None), found.get("latest")
+        if self._past and self._is_same:
+            # The maximum of all dates is the newest, unless it is in the future.
+            is_past = latest is None or moment(latest) <= moment(self._last)
+            newest = latest if is_past else newest_of_past()
+        return Measure(
+            rows=found["rows"],
+            validator=validator_of(found),
+            newest=None if newest is None else moment(newest),
+            settles_at=_settles_at(self._section, latest),
+        )
+
+
 def measure(section: Section, rows: QuerySet[Any], now: datetime) -> Measure:
     """Return count, validator and newest lastmod of `rows`: one query, or two if a date is in the future."""
-    aggregates, columns = _aggregates(section, rows)
-    rows = _by_key(section, rows)
-    past: dict[str, Any] = {}
-    kind = None if section.newest is None else _output_field(rows, section.newest)
-    if isinstance(kind, DateField):
-        columns[f"{_PREFIX}lastmod"] = section.newest
-        last = now if isinstance(kind, DateTimeField) else moment(now).astimezone(UTC).date()
-        past["newest"] = Max(f"{_PREFIX}lastmod", filter=Q(**{f"{_PREFIX}lastmod__lte": last}))
-    rows = rows.annotate(**columns)
-    is_same = section.newest == section.changed
-    found = rows.aggregate(**aggregates, **({} if is_same else past))
-    newest, latest = found.pop("newest", None), found.get("latest")
-    if past and is_same:
-        # The maximum of all dates is the newest, unless it is in the future.
-        newest = latest if latest is None or moment(latest) <= moment(last) else rows.aggregate(**past)["newest"]
-    return Measure(
-        rows=found["rows"],
-        validator=validator_of(found),
-        newest=None if newest is None else moment(newest),
-        settles_at=_settles_at(section, latest),
-    )
+    asked = Aggregation(section, rows, now)
+    return asked.measure(asked.aggregate(), asked.aggregate_newest)
 
 
 def count_rows(section: Section, rows: QuerySet[Any]) -> int:
     """Return how many rows `measure` would find, in one query that costs a tenth."""
-    return _by_key(section, rows).count()
+    return by_key(section, rows).count()
 
 
-def _by_key(section: Section, rows: QuerySet[Any]) -> QuerySet[Any]:
-    # DISTINCT would compare every column.
+def by_key(section: Section, rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Return `rows` to be counted; of distinct ones only the key, because DISTINCT would compare every column."""
     return rows.values(*section.key.names) if rows.query.distinct and not rows.query.group_by else rows
 
 

@@ -15,10 +15,10 @@ from samples import render_page, section_of, text_of
 from sitemaps_plus import ModelSitemap
 from sitemaps_plus.errors import PageNotFound
 from sitemaps_plus.models import SitemapPage
+from sitemaps_plus.plan.measuring import Measuring
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.records import record_rendering
 from sitemaps_plus.plan.upkeep import refresh_page
-from sitemaps_plus.plan.validators import measure
 from testapp.models import Product
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("_shared_database", "_never_in_memory")]
@@ -180,6 +180,7 @@ def test_requests_for_the_pages_of_a_section_check_them_at_the_same_time(monkeyp
     plan_now()
     SitemapPage.objects.update(checked_at=None)
     both = threading.Barrier(2)
+    measure = Measuring.measure
 
     def measure_together(*args):
         # SQLite has one writer at a time.
@@ -187,7 +188,7 @@ def test_requests_for_the_pages_of_a_section_check_them_at_the_same_time(monkeyp
             both.wait(10)
         return measure(*args)
 
-    monkeypatch.setattr("sitemaps_plus.plan.checking.measure", measure_together)
+    monkeypatch.setattr("sitemaps_plus.plan.measuring.Measuring.measure", measure_together)
     at_once(*[lambda n=n: refresh_page(section_of(ProductsByMethod), n) for n in (1, 2)])
 
     assert set(SitemapPage.objects.exclude(checked_at=None).values_list("number", flat=True)) == {1, 2}
@@ -274,6 +275,7 @@ def test_a_rendering_of_the_old_rows_is_not_kept_while_a_planner_measures_the_ne
         connections.close_all()
 
     rendering = threading.Thread(target=record)
+    measure = Measuring.measure
 
     def measure_slowly(*args):
         if rendering.ident is None:
@@ -281,7 +283,7 @@ def test_a_rendering_of_the_old_rows_is_not_kept_while_a_planner_measures_the_ne
             rendering.join(0.3)
         return measure(*args)
 
-    monkeypatch.setattr("sitemaps_plus.plan.checking.measure", measure_slowly)
+    monkeypatch.setattr("sitemaps_plus.plan.measuring.Measuring.measure", measure_slowly)
     plan_now()
     rendering.join(10)
 

@@ -18,6 +18,7 @@ from samples import SITE, Products, paths, product_paths
 from sitemaps_plus import NewsSitemap, Sitemap, register, registry
 from sitemaps_plus.build import build
 from sitemaps_plus.errors import PageGone, PageNotFound
+from sitemaps_plus.plan.measuring import Measuring
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, get_section
 from sitemaps_plus.protocol.limits import PROFILES, Profile
@@ -497,8 +498,8 @@ def test_pages_of_a_section_that_changes_all_the_time_are_checked_once_a_second_
     for number in (1, 2, 3):
         serve(wanted(number))
     checks = []
-    measure = sitemaps_plus.plan.checking.measure
-    monkeypatch.setattr(sitemaps_plus.plan.checking, "measure", lambda *args: checks.append(1) or measure(*args))
+    measure = Measuring.measure
+    monkeypatch.setattr(Measuring, "measure", lambda *args: checks.append(1) or measure(*args))
 
     for _ in range(4):
         clock.pass_(seconds=1.05)

@@ -113,7 +113,12 @@ def _on_disk(location: Path) -> dict[str, Any]:
 
 def _files(folder: Path) -> dict[str, bytes]:
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: data for name, data in found.items() if name != MANIFEST}
+    return {name: data for name, data in found.items() if not is_of_manifest(name)}
+
+
+def is_of_manifest(name: str) -> bool:
+    """Return whether a file is the manifest, or a note that a build has left beside it."""
+    return Path(name).name.startswith("sitemaps-manifest")
 
 
 def _pages(files: dict[str, bytes]) -> dict[str, bytes]:
@@ -156,7 +161,7 @@ def build_forty(settings: Any, root: Path) -> BuiltSet:
 def built_files(folder: Path) -> dict[str, bytes]:
     """Return the files that crawlers get; the manifest is for the next build."""
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    return {name: data for name, data in found.items() if Path(name).name != MANIFEST}
+    return {name: data for name, data in found.items() if not is_of_manifest(name)}
 
 
 def built_names(folder: Path) -> list[str]:

@@ -74,6 +74,10 @@ class PublishedSet:
         """URLs that the index no longer lists."""
         self._announced: dict[str, str] = {}
         """The digests of indexes that are about to be replaced, and have not been yet."""
+        self._leaving: list[str] = []
+        """The files that the section that is being published retires."""
+        self._is_behind = False
+        """Whether the stored manifest lacks a page that an index may list, or has one that it leaves out."""
 
     @property
     def unregistered(self) -> dict[str, int]:
@@ -95,12 +99,12 @@ class PublishedSet:
         if not names:
             return
         self.manifest.indexes.update(dict.fromkeys(names, ""))
-        self.files.manifest_file.write(self.manifest)
+        self._store()
         for name in sorted(names & labels.keys()):
             self._publish_index(name, self._index(labels[name], self.manifest.sections[labels[name]]))
         if index_name() in names:
             self._publish_site_index()
-        self.files.manifest_file.write(self.manifest)
+        self._store()
 
     def publish(self, ready: Ready, pause: Pause) -> int:
         """Publish a section: new pages, an index with both, the changed pages, and the index.
@@ -116,7 +120,8 @@ class PublishedSet:
         changed = [page for page in ready.pages if known.digest(page.number) != entries[page.number].digest]
         doubted = {page.number for page in changed if not known.digest(page.number)}
         # Before anything is published: a project's template may raise, and a staged page may be damaged.
-        index = self._index(label, SectionEntry(pages=entries, base=ready.plan.section.public_base))
+        section = SectionEntry(pages=entries, fingerprint=ready.fingerprint, base=ready.plan.section.public_base)
+        index = self._index(label, section)
         for page in changed:
             self._staged(ready, page)
         new = [page for page in changed if page.number not in known.pages]
@@ -124,6 +129,9 @@ class PublishedSet:
         old = [page for page in changed if page.number in known.pages]
         is_growing = sum(page.urls for page in entries.values()) >= known.urls_published
         old = old[::-1] if is_growing or ready.plan.section.paged_by == "key" else old
+        was = self.manifest.indexes.get(index_name(label))
+        is_same = section == known and list(entries) == list(known.pages)
+        self._leaving, self._is_behind = [], not is_same
         # A build that broke off may have left an index that lacks a page to which rows have moved.
         is_lacking = bool(new) or self._is_doubted(index_name(label)) or self._is_doubted(index_name())
         if changed:
@@ -133,26 +141,28 @@ class PublishedSet:
         if label in self.manifest.sections and new:
             # A later index is made from the manifest, even if this build breaks off.
             known.pages.update({page.number: entries[page.number] for page in new})
-            self.files.manifest_file.write(self.manifest)
+            self._store(label)
+        self._is_behind = label not in self.manifest.sections
         if is_lacking and old:
             # Before a page gives up rows, an index lists the page that has them now.
             here = {**entries, **{page.number: known.pages[page.number] for page in old}}
             both = SectionEntry(pages={**known.pages, **here}, base=ready.plan.section.public_base)
-            self._publish_index(index_name(label), make_index(self._items(label, both)))
-            self._publish_index(index_name(), make_index(self._all_items({label: both})))
+            self._publish_index(index_name(label), make_index(self._items(label, both)), label)
+            self._publish_index(index_name(), make_index(self._all_items({label: both})), label)
         for page in old:
             self._replace(ready, page, pause, is_doubted=page.number in doubted)
             known.pages[page.number] = entries[page.number]
-        self._retire(label, known, known.pages.keys() - entries.keys())
-        self.manifest.sections[label] = SectionEntry(
-            pages=entries, fingerprint=ready.fingerprint, base=ready.plan.section.public_base
-        )
+        self._leaving = self._retire(label, known, known.pages.keys() - entries.keys())
+        self._is_behind |= bool(self._leaving)
+        self.manifest.sections[label] = section
         rendered = [page for page in ready.pages if page.number in ready.outcomes]
         record_publishings(
             ((page, entries[page.number].digest, ready.outcomes[page.number].report) for page in rendered), ready.began
         )
-        self._publish_index(index_name(label), index)
-        self.files.manifest_file.write(self.manifest)
+        self._publish_index(index_name(label), index, label)
+        if not is_same or self.manifest.indexes.get(index_name(label)) != was:
+            self._store(label)
+        self._is_behind = False
         for number in ready.outcomes:
             # A storage that cannot list its files would never be cleared of them.
             ready.staging.remove(page_file(label, number))
@@ -162,6 +172,7 @@ class PublishedSet:
         """Publish the index of the site, remove files retired long ago, and return the path of the index."""
         for label in () if keeps_unregistered else self.unregistered:
             section = self.manifest.sections.pop(label)
+            self._is_behind = True
             self._retire(label, section, section.pages)
             self._publish_index(index_name(label), None)
         place = self._publish_site_index()
@@ -171,7 +182,8 @@ class PublishedSet:
                 self._publish_index(index_name(label), self._index(label, section))
         self._retire_unlisted()
         self._remove_retired(0 if prune else get_settings().GRACE_PERIOD)
-        self.files.manifest_file.write(self.manifest)
+        self._store()
+        self.files.manifest_file.remove_notes(self.files.names or ())
         return place
 
     def stale_indexes(self, labels: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -196,14 +208,15 @@ class PublishedSet:
 
     def _entries(self, ready: Ready, known: SectionEntry) -> dict[int, PageEntry]:
         """Return the manifest entries of the pages."""
-        entries = {}
+        entries, wanted = {}, tuple(formats())
+        shapes = {page.shape: page.shape for page in known.pages.values()}
         for page in ready.pages:
-            before = known.pages.get(page.number)
+            before, start = known.pages.get(page.number), page.record.start_digest or ""
             if before and is_lastmod_ahead(before.lastmod):
-                before = replace(before, lastmod=lastmod_of(page))
+                before = before._replace(lastmod=lastmod_of(page))
             if page.number not in ready.outcomes:
                 entry = before or known.pages[page.number]
-                entries[page.number] = replace(entry, start=page.record.start_digest or "")
+                entries[page.number] = entry if entry.start == start else entry._replace(start=start)
                 continue
             outcome = ready.outcomes[page.number]
             found = outcome.found
@@ -214,12 +227,12 @@ class PublishedSet:
                 urls=found["urls"],
                 bytes=found["size"],
                 lastmod=before.lastmod if before and is_same else lastmod_of(page),
-                formats=list(formats()),
+                formats=wanted,
                 left_out=outcome.report.left_out,
                 dropped=outcome.report.dropped,
                 raised=outcome.report.raised,
-                shape=outcome.shape,
-                start=page.record.start_digest or "",
+                shape=shapes.setdefault(outcome.shape, outcome.shape),
+                start=start,
             )
         return entries
 
@@ -229,7 +242,7 @@ class PublishedSet:
             if page.number in ready.outcomes and known.digest(page.number):
                 data = self._staged(ready, page)
                 if self._is_damaged(self._page_files(ready, page, data)):
-                    known.pages[page.number].formats = []
+                    known.doubt(page.number)
 
     def _page_files(self, ready: Ready, page: Page, data: bytes) -> dict[str, bytes]:
         label = ready.plan.section.label
@@ -246,12 +259,21 @@ class PublishedSet:
         """Note in the manifest that files are about to change, so that no build trusts them if this one is killed."""
         known = self.manifest.section(label)
         for page in old:
-            known.pages[page.number].formats = []
+            known.doubt(page.number)
         for name in (index_name(label), index_name()):
             if digest := self.manifest.indexes.get(name):
                 self._announced[name] = digest
                 self.manifest.indexes[name] = ""
-        self.files.manifest_file.write(self.manifest)
+        if label in self.manifest.sections or self._announced:
+            self._store(label)
+
+    def _store(self, label: str = "") -> None:
+        """Store what became of a section; without a label, the whole manifest."""
+        if label:
+            self.files.manifest_file.write_section(self.manifest, label, self._leaving)
+        else:
+            self.files.manifest_file.write(self.manifest)
+            self._is_behind = False
 
     def _replace(self, ready: Ready, page: Page, pause: Pause, *, is_doubted: bool) -> None:
         pause()
@@ -287,8 +309,12 @@ class PublishedSet:
         items = list(self._all_items({}))
         return self._publish_index(index_name(), make_index(items) if items else None)
 
-    def _publish_index(self, name: str, document: Document | None) -> str | None:
-        """Publish an index and return its path; without a document, remove the index."""
+    def _publish_index(self, name: str, document: Document | None, label: str = "") -> str | None:
+        """Publish an index and return its path; without a document, remove the index.
+
+        The next index is made from the manifest, which must know all that this index lists: it is stored first, or
+        what became of the section with that label.
+        """
         if document is None:
             for file in index_files(name):
                 if self.store.has(self._path(file)):
@@ -297,16 +323,16 @@ class PublishedSet:
                     self.removed[f"{self._base_of()}{file}"] = None
             self.manifest.indexes.pop(name, None)
             return None
-        if self._announced.get(name):
+        if announced := self._announced.pop(name, ""):
             # It was announced, but not replaced.
-            self.manifest.indexes[name] = self._announced.pop(name)
+            self.manifest.indexes[name] = announced
         if not self._is_published(name, document):
             # One of its two files may be there already.
             is_doubted = self.manifest.indexes.get(name) in (None, "", document.digest)
             if not is_doubted:
                 self.manifest.indexes[name] = ""
-            # The next index is made from the manifest, which must know all that this index lists.
-            self.files.manifest_file.write(self.manifest)
+            if self._is_behind or not (is_doubted or announced):
+                self._store(label)
             for file, data in _index_files(name, document).items():
                 if self._publish_file(file, data, is_doubted=is_doubted):
                     self.changed[f"{self._base_of()}{file}"] = None
@@ -349,12 +375,16 @@ class PublishedSet:
         built = SitemapPage.objects.filter(site=self.site.id, label=label, retired_at=None).exclude(built_digest="")
         return built.exclude(rows=0).order_by("rank", "number").values_list("number", flat=True)
 
-    def _retire(self, label: str, section: SectionEntry, numbers: Iterable[int]) -> None:
+    def _retire(self, label: str, section: SectionEntry, numbers: Iterable[int]) -> list[str]:
+        """Retire the files of pages of a section, and return their names."""
+        retired = []
         for number in sorted(numbers):
             forms = dict.fromkeys([*formats(), *section.pages[number].formats])
-            for name in page_files(label, number, forms):
-                self.manifest.retired.setdefault(name, time.time())
+            retired += page_files(label, number, forms)
             self._note_removed(section.base, label, number, forms)
+        for name in retired:
+            self.manifest.retired.setdefault(name, time.time())
+        return retired
 
     def _note_removed(self, base: str, label: str, number: int, forms: Iterable[Format]) -> None:
         for name in (*page_files(label, number, forms), self._listed_name(label, number)):

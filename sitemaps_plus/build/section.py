@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
 
 from django.utils import timezone
 
@@ -26,7 +25,7 @@ from sitemaps_plus.plan.seen import seen_fingerprint
 from sitemaps_plus.plan.validators import Fingerprint, fingerprint_of
 from sitemaps_plus.plan.verification import Allowance
 from sitemaps_plus.protocol.names import page_file, site_directory
-from sitemaps_plus.protocol.shapes import Shape, merge
+from sitemaps_plus.protocol.shapes import merge
 from sitemaps_plus.stores.packing import count_differences, unpack
 from sitemaps_plus.stores.staging import Staging, stage
 
@@ -175,8 +174,8 @@ class SectionBuild:
             # News come and go.
             urls_before=0 if self.section.is_windowed else urls_before,
             urls_now=result.urls,
-            shape_before=_merged(page.shape for page in self.known.pages.values()),
-            shape_now=_merged((outcomes.get(page.number) or self.known.pages[page.number]).shape for page in pages),
+            shape_before=merge(page.shape for page in self.known.pages.values()),
+            shape_now=merge((outcomes.get(page.number) or self.known.pages[page.number]).shape for page in pages),
             most=get_settings().MAX_SHRINK,
         )
         if objection:
@@ -205,7 +204,3 @@ class SectionBuild:
         # Of the other pages nobody knows which rows they show, if one of these shows other rows than before.
         rendered = ((self.known.digest(number), one.found.get("digest")) for number, one in outcomes.items())
         return fingerprint.text if all(before == now for before, now in rendered) else ""
-
-
-def _merged(shapes: Iterable[dict[str, Any]]) -> Shape:
-    return merge(Shape.from_json(shape) for shape in shapes if shape)

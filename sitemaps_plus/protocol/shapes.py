@@ -75,6 +75,10 @@ class Shape:
         return cls(sampled=sampled, blank=blank, directories=directories)
 
 
+NO_SHAPE = Shape()
+"""The shape of a page of which no URL was sampled."""
+
+
 class Sampler:
     """A reader of the pieces of a page that keeps the first and the last piece with a ``<loc>``."""
 

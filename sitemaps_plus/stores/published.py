@@ -19,7 +19,7 @@ from sitemaps_plus.protocol.names import (
     site_directory,
 )
 from sitemaps_plus.stores.files import FileStore, get_store
-from sitemaps_plus.stores.manifest import Manifest, ManifestFile, PageEntry
+from sitemaps_plus.stores.manifest import Manifest, ManifestFile
 from sitemaps_plus.stores.packing import Document, formats, unpack
 
 logger = logging.getLogger("sitemaps_plus")
@@ -60,14 +60,16 @@ class PublishedFiles:
                 f"{origin}: one would replace the other. Give this project a storage of its own (STORAGE), or, if the "
                 f"site has moved, remove {self.manifest_file.where} and build again."
             )
+        wanted, listed = formats(), get_settings().EXTENSION
         for label, section in manifest.sections.items():
             for number, page in list(section.pages.items()):
-                if names is not None and not names.issuperset(_needed(label, number, page)):
+                needed: set[Format] = {"xml.gz", listed} if listed in page.formats else {"xml.gz"}
+                if names is not None and not names.issuperset(page_files(label, number, needed)):
                     # Somebody has removed it, and no index may list it.
                     section.lost += section.pages.pop(number).urls
                     self.lost.setdefault(label, []).append(number)
-                elif not self._has_all_formats(label, number, page):
-                    page.formats = []
+                elif not (set(wanted) <= set(page.formats) and self.has(*page_files(label, number, wanted))):
+                    section.doubt(number)
         return manifest
 
     def has(self, *names: str) -> bool:
@@ -109,17 +111,6 @@ class PublishedFiles:
             logger.warning("The built file of page %s of the sitemap %r cannot be read: %s", number, label, error)
             return None
         return Document(gzipped=data, digest=digest.hexdigest(), size=size)
-
-    def _has_all_formats(self, label: str, number: int, page: PageEntry) -> bool:
-        if set(formats()) - set(page.formats):
-            return False
-        return self.has(*page_files(label, number, formats()))
-
-
-def _needed(label: str, number: int, page: PageEntry) -> list[str]:
-    """Return the files of a page without which no index may list it."""
-    listed = get_settings().EXTENSION
-    return page_files(label, number, {"xml.gz", listed} if listed in page.formats else {"xml.gz"})
 
 
 def page_files(label: str, number: int, wanted: Iterable[Format]) -> list[str]:

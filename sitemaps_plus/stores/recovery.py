@@ -163,8 +163,8 @@ def _read_page(files: PublishedFiles, item: _Item) -> PageEntry | None:
         urls=len(_URL.findall(document)),
         bytes=len(document),
         lastmod=item.lastmod,
-        formats=list(wanted) if is_complete else [],
-        shape=sampler.shape().as_json(),
+        formats=tuple(wanted) if is_complete else (),
+        shape=sampler.shape(),
         is_recovered=True,
     )
 

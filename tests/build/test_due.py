@@ -350,7 +350,7 @@ SPOILED: dict[str, Callable[[bytes], bytes | None]] = {
     "half": lambda data: data[: len(data) // 2],
     "no text": lambda data: b"\xff\xfe",
     "a list": lambda data: b"[]",
-    "another format": lambda data: data.replace(b'"format":1', b'"format":99', 1),
+    "another format": lambda data: data.replace(b'"format":2', b'"format":99', 1),
     "another label": lambda data: data.replace(b'"products"', b'"product"', 1),
     "other digests": lambda data: data.replace(b'"digest":"', b'"digest":"00', 3),
     "a number as text": lambda data: data.replace(b'"urls":10', b'"urls":"ten"'),

@@ -87,7 +87,8 @@ def test_every_row_can_be_found_after_every_single_publication(built: BuiltSet) 
     assert set(pages) == page_names(1, 2, 3, 5, 6)
     # What has rows of others is there before they give them up.
     assert max(map(pages.index, page_names(5, 6))) < min(map(pages.index, page_names(1, 2, 3)))
-    assert set(steps[-2:]) == {"sitemap.xml", MANIFEST}
+    # The files of the manifest: all of it, when nothing is in doubt any more, and then its notes are removed.
+    assert steps[-3:] == ["sitemap.xml", MANIFEST, "sitemaps-manifest-1.json"]
     assert built.rows() == slugs()
     built_pages = {path.removeprefix("/") + ".gz" for path in built.listed()}
     assert built.names() - built_pages - index_names("products") == page_names(4)
@@ -199,11 +200,11 @@ def test_no_index_lists_a_page_that_the_manifest_does_not_know(
     built: BuiltSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish, last = FileStore.publish, built.manifest.read_bytes()
-    refused = []
+    refused: list[str] = []
 
     def fail(self: FileStore, name: str, data: bytes) -> None:
         # The first time says that files are about to change; the next build starts from what that one says.
-        if name.endswith(MANIFEST) and built.manifest.read_bytes() != last:
+        if "/sitemaps-manifest" in name and built.manifest.read_bytes() != last:
             refused.append(name)
             raise OSError("the disk is full")
         publish(self, name, data)
@@ -256,6 +257,56 @@ def test_one_failing_section_holds_back_no_other_one(built: BuiltSet, monkeypatc
     assert built.rows().count("/new/") == 3
     assert build().is_complete
     assert built.rows() == slugs() * 2
+
+
+# The manifest
+
+
+def test_the_whole_manifest_is_written_as_often_for_many_sections_as_for_few(
+    built: BuiltSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Labels like the name of the manifest and of its notes.
+    labels = ["manifest", "manifest-note", "s", "more", "few"]
+    for label in labels:
+        register(label, type("More", (Products,), {"limit": 50}))
+    assert build().is_complete
+    monkeypatch.setattr("os.fsync", lambda handle: None)
+    counts = []
+    publish = FileStore.publish
+
+    def counted(self: FileStore, name: str, data: bytes) -> None:
+        written.append(name.rpartition("/")[2])
+        publish(self, name, data)
+
+    for day, chosen in enumerate((["products"], ["products", *labels])):
+        written: list[str] = []
+        spaced_products(5).update(slug=f"new-{day}", updated_at=LATER + timedelta(days=day))
+        with monkeypatch.context() as patch:
+            patch.setattr(FileStore, "publish", counted)
+            assert build(chosen).is_complete
+        counts.append(written.count(MANIFEST))
+        assert len({name for name in written if name.startswith("sitemaps-manifest-")}) == len(chosen)
+        assert not list(built.folder.glob("sitemaps-manifest-*"))
+
+    assert counts == [2, 2]
+    built.assert_as_fresh(but_indexes=True)
+
+
+def test_what_a_killed_build_has_completed_is_not_rendered_again(
+    built: BuiltSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register("more", type("More", (Products,), {"limit": 50}))
+    assert build().is_complete
+    spaced_products(5).update(slug="new", updated_at=LATER)
+    killed_before("sitemap-more-1.xml.gz", monkeypatch)
+    assert built.path("sitemaps-manifest-1.json").exists()
+
+    products, more = build().sections
+
+    assert (products.rendered, more.rendered) == (0, 1)
+    assert not built.path("sitemaps-manifest-1.json").exists()
+    assert not built.path("sitemaps-manifest-2.json").exists()
+    built.assert_as_fresh(but_indexes=True)
 
 
 # Origins

@@ -135,6 +135,15 @@ def spoil_manifest(site: BuiltSet) -> None:
     site.manifest.write_bytes(site.manifest.read_bytes()[:-100])
 
 
+def spoil_a_note(site: BuiltSet) -> None:
+    """A build was killed, and then one of the files was damaged that say what it had changed."""
+    spaced([5.5, 6.5])
+    spaced_products(12, 15).update(slug=Concat(F("slug"), Value("-old"), output_field=CharField()), updated_at=LATER)
+    at = next(at for at in range(1, 100) if run(at) == at and site.path("sitemaps-manifest-1.json").exists())
+    assert at > 1
+    site.path("sitemaps-manifest-1.json").write_bytes(b"{")
+
+
 def lose_tables(site: BuiltSet) -> None:
     SitemapPage.objects.all().delete()
 
@@ -191,6 +200,7 @@ def remove_pages_and_an_index(site: BuiltSet) -> None:
 FAULTS = [
     lose_manifest,
     spoil_manifest,
+    spoil_a_note,
     lose_tables,
     lose_tables_and_look,
     lose_tables_after_repack,

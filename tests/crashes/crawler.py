@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crashes.rows import HOSTS, Table
-from sitemaps_plus.stores.manifest import NAME as MANIFEST
 from xml_checks import locs
 
 GRACE = 2
@@ -149,7 +148,7 @@ class Published:
         """Return everything that is there, but for what only builds read."""
         folder = folder or self.folder
         found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-        return {name: path.read_bytes() for name, path in found.items() if path.name != MANIFEST}
+        return {name: path.read_bytes() for name, path in found.items() if not path.match("sitemaps-manifest*")}
 
     def times(self) -> dict[str, int]:
         return {path.as_posix(): path.stat().st_mtime_ns for path in self.folder.rglob("*") if path.is_file()}

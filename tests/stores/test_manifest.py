@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ from django.core.files.storage import FileSystemStorage, InMemoryStorage
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemaps_plus.protocol.shapes import Shape
 from sitemaps_plus.stores.files import FileStore
 from sitemaps_plus.stores.manifest import NAME, Manifest, ManifestFile, PageEntry, SectionEntry
 
@@ -20,14 +22,20 @@ def page(**values: Any) -> PageEntry:
 
 def full() -> Manifest:
     """Return a manifest that says something in every field."""
-    shape = {"sampled": 10, "blank": 0, "directories": ["/shop/"]}
+    shape = Shape(sampled=10, directories=("/shop/",))
     pages = {
-        7: page(formats=["xml.gz", "txt.gz"], left_out=1, dropped=2, shape=shape),
-        2: page(lastmod=None, formats=[]),
+        7: page(formats=("xml.gz", "txt.gz"), left_out=1, dropped=2, shape=shape),
+        2: page(lastmod=None, formats=(), start=DIGEST, is_recovered=True),
+        9: page(raised=3, shape=shape),
     }
     return Manifest(
         origin="https://example.com",
-        sections={"products": SectionEntry(pages=pages, fingerprint="rows=20", base="https://cdn.example/")},
+        sections={
+            "products": SectionEntry(pages=pages, fingerprint="rows=20", base="https://cdn.example/", lost=4),
+            # Called like what a page has.
+            "digest": SectionEntry(pages={1: page(lastmod='a "date"')}),
+            "urls": SectionEntry(),
+        },
         indexes={"sitemap": DIGEST, "sitemap-products": ""},
         retired={"sitemap-products-1.xml.gz": 1_700_000_000.5},
     )
@@ -50,15 +58,8 @@ def test_what_is_written_is_read_with_the_pages_in_their_order() -> None:
     found = read(json.dumps(written(full())).encode())
 
     assert found == full()
-    assert list(found.sections["products"].pages) == [7, 2]
-
-
-def test_a_manifest_that_still_says_rows_for_the_fingerprint_is_read() -> None:
-    given = written(full())
-    section = given["sections"]["products"]
-    section["rows"] = section.pop("fingerprint")
-
-    assert read(json.dumps(given).encode()) == full()
+    assert list(found.sections["products"].pages) == [7, 2, 9]
+    assert found.sections["products"].pages[9].shape is found.sections["products"].pages[7].shape
 
 
 def test_nothing_is_known_where_there_is_no_manifest() -> None:
@@ -96,13 +97,14 @@ def test_it_says_where_it_is(tmp_path: Path) -> None:
 def test_a_section_knows_its_urls_and_the_digests_that_are_sure() -> None:
     section = full().section("products")
 
-    assert section.urls == 20
+    assert section.urls == 30
     assert (section.digest(7), section.digest(2), section.digest(99)) == (DIGEST, "", "")
     assert full().section("unknown").urls == 0
 
 
 WRONG: dict[str, tuple[str, Any]] = {
-    "format": ("format", 2),
+    "format": ("format", 1),
+    "build": ("build", None),
     "origin": ("origin", None),
     "sections": ("sections", []),
     "rows": ("sections/products/fingerprint", 5),
@@ -120,7 +122,10 @@ WRONG: dict[str, tuple[str, Any]] = {
     "lastmod": ("sections/products/pages/7/lastmod", 20260101),
     "formats": ("sections/products/pages/7/formats", None),
     "format of a page": ("sections/products/pages/7/formats", ["html"]),
-    "shape": ("sections/products/pages/7/shape", {"sampled": -1}),
+    "shape": ("sections/products/pages/7/shape", 2),
+    "shape that is none": ("sections/products/shapes", [{"sampled": -1}]),
+    "start": ("sections/products/pages/7/start", "0"),
+    "recovered": ("sections/products/pages/7/is_recovered", 1),
     "index": ("indexes/sitemap", None),
     "retired": ("retired/sitemap-products-1.xml.gz", "yesterday"),
     "never": ("retired/sitemap-products-1.xml.gz", float("nan")),
@@ -177,3 +182,155 @@ def test_a_manifest_that_cannot_be_read_is_replaced(caplog: pytest.LogCaptureFix
 
     assert ManifestFile(store, "example.com").read() == full()
     assert "Expecting property name" in caplog.text
+
+
+# Notes
+
+
+def noted(manifest: Manifest, *labels: str) -> FileStore:
+    """Store a manifest, and then what became of some of its sections, as a build that goes on does."""
+    store = FileStore(InMemoryStorage())
+    file = ManifestFile(store, "example.com")
+    file.write(manifest)
+    # The first one still goes into the file: nothing is left out of it.
+    file.write_section(manifest, "urls")
+    for number, label in enumerate(labels):
+        manifest.sections[label] = SectionEntry(pages={number: page(urls=number)}, base="https://example.com/")
+        manifest.indexes[f"sitemap-{label}"] = DIGEST[::-1]
+        file.write_section(manifest, label)
+    return store
+
+
+def names(store: FileStore) -> set[str]:
+    return store.list("example.com") or set()
+
+
+def test_what_became_of_a_section_is_stored_in_a_note_and_read_with_the_file() -> None:
+    manifest = full()
+    store = noted(manifest)
+    whole = store.read(PATH)
+    file = ManifestFile(store, "example.com")
+    assert file.read() == replace(manifest, indexes={"sitemap": "", "sitemap-products": ""})
+
+    store = noted(manifest, "new", "products", "new")
+
+    assert names(store) == {NAME, "sitemaps-manifest-1.json", "sitemaps-manifest-2.json"}
+    # What is in the file does not grow with the number of sections that change.
+    assert len(store.read(PATH) or b"") == len(whole or b"")
+    found = ManifestFile(store, "example.com").read()
+    assert found
+    assert found.sections == manifest.sections
+    # A build broke off, perhaps while it replaced this one.
+    assert found.indexes == {**manifest.indexes, "sitemap": ""}
+
+
+def test_files_that_a_section_retires_are_in_its_note() -> None:
+    manifest = full()
+    store = FileStore(InMemoryStorage())
+    file = ManifestFile(store, "example.com")
+    file.write_section(manifest, "products")
+    manifest.retired |= {"sitemap-products-5.xml.gz": 5.0, "sitemap-products-6.xml.gz": 6.0}
+    del manifest.indexes["sitemap-products"]
+
+    file.write_section(manifest, "products", ["sitemap-products-5.xml.gz"])
+
+    found = ManifestFile(store, "example.com").read()
+    assert found
+    assert found.retired == {**full().retired, "sitemap-products-5.xml.gz": 5.0}
+    assert "sitemap-products" not in found.indexes
+
+
+def test_a_section_that_is_not_known_has_no_note() -> None:
+    store = noted(full())
+    file = ManifestFile(store, "example.com")
+    file.write_section(full(), "products")
+
+    file.write_section(full(), "unknown")
+
+    assert names(store) == {NAME}
+
+
+def test_the_same_note_is_not_written_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FileStore(InMemoryStorage())
+    file = ManifestFile(store, "example.com")
+    for _ in range(2):
+        file.write_section(full(), "products")
+    monkeypatch.setattr(FileStore, "publish", lambda *_: pytest.fail("the same again"))
+
+    file.write_section(full(), "products")
+
+
+def test_notes_do_not_count_after_the_whole_was_written_and_are_removed() -> None:
+    manifest = full()
+    store = noted(manifest, "new", "products")
+    store.publish("example.com/sitemaps-manifest-7.json", b"of a build long ago")
+    store.publish("example.com/sitemaps-manifest-more.json", b"not ours")
+    file = ManifestFile(store, "example.com")
+    found = file.read()
+    assert found
+
+    file.write(full())
+
+    assert ManifestFile(store, "example.com").read() == full()
+    file.remove_notes(names(store))
+    assert names(store) == {NAME, "sitemaps-manifest-more.json"}
+
+
+def test_notes_of_another_build_do_not_count() -> None:
+    store = noted(full(), "new", "products", "more")
+    file = ManifestFile(store, "example.com")
+    file.write_section(full(), "products")
+
+    file.write_section(full(), "products")
+
+    assert ManifestFile(store, "example.com").read() == replace(full(), indexes={"sitemap": "", "sitemap-products": ""})
+
+
+def test_a_storage_that_cannot_list_is_cleared_of_notes_that_were_read() -> None:
+    store = noted(full(), "new", "products")
+    file = ManifestFile(store, "example.com")
+    file.read()
+    file.write(full())
+
+    file.remove_notes(())
+
+    assert names(store) == {NAME}
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"build":null}'])
+def test_a_note_that_cannot_be_read_makes_the_manifest_unknown(data: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    store = noted(full(), "new", "products")
+    if data == b"{}":
+        note = json.loads(store.read("example.com/sitemaps-manifest-2.json") or b"")
+        data = json.dumps({**note, "section": {}}).encode()
+    store.publish("example.com/sitemaps-manifest-2.json", data)
+
+    found = ManifestFile(store, "example.com").read()
+
+    if data == b'{"build":null}':
+        # Of another build.
+        assert found
+    else:
+        assert found is None
+        assert "cannot be read" in caplog.text
+
+
+def test_a_note_that_could_not_be_written_leaves_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = full()
+    store = FileStore(InMemoryStorage())
+    file = ManifestFile(store, "example.com")
+    file.write_section(manifest, "products")
+
+    def fail(*_: Any) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileStore, "publish", fail)
+        with pytest.raises(OSError, match="full"):
+            file.write_section(manifest, "urls")
+    manifest.sections["products"].fingerprint = "rows=30"
+    file.write_section(manifest, "products")
+
+    found = ManifestFile(store, "example.com").read()
+    assert found
+    assert found.sections == manifest.sections

@@ -1,7 +1,6 @@
 """A manifest that is made again from the files is the one that was lost, as far as files tell."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,7 @@ def test_what_files_tell_is_as_before(site: BuiltSet) -> None:
 
     for section in before.sections.values():
         section.fingerprint = ""
-        section.pages = {number: replace(page, start="", is_recovered=True) for number, page in section.pages.items()}
+        section.pages = {number: page._replace(start="", is_recovered=True) for number, page in section.pages.items()}
     assert found == before
     assert list(found.sections["products"].pages) == [1, 2, 3, 4]
     assert lost == {}

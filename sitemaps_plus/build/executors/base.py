@@ -15,6 +15,7 @@ from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.protocol.names import page_file
 from sitemaps_plus.protocol.reports import Report
+from sitemaps_plus.protocol.shapes import NO_SHAPE, Shape
 from sitemaps_plus.render.pages import render_as_planned
 from sitemaps_plus.stores.staging import Staging
 from sitemaps_plus.validation.documents import check_document
@@ -43,8 +44,8 @@ class Outcome:
     is_written: bool = False
     crc: int = 0
     """CRC-32 of the staged gzip."""
-    shape: dict[str, Any] = field(default_factory=dict)
-    """The shape of the URLs, see ``protocol.shapes``."""
+    shape: Shape = NO_SHAPE
+    """The shape of the URLs."""
     full: tuple[str, object] | None = None
     """Why the page has to be split, and the key to split it at."""
     error: Exception | None = None
@@ -131,5 +132,5 @@ def render_task(section: Section, task: Task) -> Outcome:
         found=found,
         is_written=True,
         crc=zlib.crc32(document.gzipped),
-        shape=document.sampler.shape().as_json(),
+        shape=document.sampler.shape(),
     )

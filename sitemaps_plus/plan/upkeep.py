@@ -54,29 +54,34 @@ def refresh_page(section: Section, number: int, *, since: datetime | None = None
     if page is None:
         return Plan(section=section, pages=[], has_new_pages=has_new_pages)
     if Check(section, since).is_due(page.record):
-        page = _checked(section, number, since)
+        page = _checked(section, page, since)
         if page is None:
             plan = refresh(section, since=since, only=[number])
             return replace(plan, has_new_pages=plan.has_new_pages or has_new_pages)
     return Plan(section=section, pages=[page], has_new_pages=has_new_pages)
 
 
-def _checked(section: Section, number: int, since: datetime | None) -> Page | None:
-    """Return a page by key after checking it; None if that takes a planner: to split it, or without the database."""
-    using = router.db_for_write(SitemapPage)
+def _checked(section: Section, page: Page, since: datetime | None) -> Page | None:
+    """Return a page by key after checking it; None if that takes a planner: to split it, or to do it in memory."""
+    using, record, check = router.db_for_write(SitemapPage), page.record, Check(section, since)
+    if record.pk is None:
+        # The database refuses writes: the whole plan was made in memory.
+        return replace(page, record=check.note(record, check.measure(page)))
     with suppress(DatabaseError), transaction.atomic(using=using):
         # Only this page is locked: a planner locks all pages before it changes one of them.
-        numbered(section, using).filter(number=number).update(number=F("number"))
-        page, check = read_page(section, number, using), Check(section, since)
-        if page is None or page.record.layout != section.layout:
+        numbered(section, using).filter(pk=record.pk).update(number=F("number"))
+        stored = active(section, using).filter(pk=record.pk).first()
+        if stored is None or stored.layout != section.layout:
             return None
-        if check.is_due(page.record):
-            before, found = values_of(page.record), check.measure(page)
-            if (found.rows or 0) > section.rows_limit:
-                return None
-            check.note(page.record, found)
-            page.record.save(using=using, update_fields=differing(page.record, before))
-        return page
+        if stored.checked_at != record.checked_at:
+            # Another request has checked it, and may have split it.
+            return read_page(section, page.number, using)
+        found = check.measure(page)
+        if (found.rows or 0) > section.rows_limit:
+            return None
+        before = values_of(stored)
+        check.note(stored, found).save(using=using, update_fields=differing(stored, before))
+        return replace(page, record=stored)
     return None
 
 
@@ -89,8 +94,8 @@ class _Turn(NamedTuple):
     """How many pages of the section come before it: of equal age, pages of all sections take turns."""
     at: int
     """Which of the sections."""
-    number: int
-    """0 for all pages."""
+    page: Page | None
+    """None for all pages."""
 
 
 class Round:
@@ -120,10 +125,10 @@ class Round:
                 continue
             self._has_checked = True
             try:
-                if turn.number and (page := _checked(section, turn.number, self._since)):
-                    checked[turn.at, turn.number] = page
+                if turn.page and (page := _checked(section, turn.page, self._since)):
+                    checked[turn.at, page.number] = page
                 else:
-                    newer = refresh(section, since=self._since, only=[turn.number] if turn.number else None)
+                    newer = refresh(section, since=self._since, only=[turn.page.number] if turn.page else None)
                     plans[turn.at] = replace(newer, has_new_pages=newer.has_new_pages or plan.has_new_pages)
                 _failing.discard((section.site.id, section.label))
             except Exception as error:
@@ -165,11 +170,11 @@ class Round:
             if plan.section.paged_by == "position":
                 if due:
                     age = max(_age(plan.pages[rank], now) for rank in due)
-                    yield _Turn(OPEN * age, -1, at, 0)
+                    yield _Turn(OPEN * age, -1, at, None)
                 continue
             for rank in due:
                 page, is_open = plan.pages[rank], rank == last
-                yield _Turn((OPEN if is_open else 1) * _age(page, now), -1 if is_open else rank, at, page.number)
+                yield _Turn((OPEN if is_open else 1) * _age(page, now), -1 if is_open else rank, at, page)
 
 
 def _age(page: Page, now: datetime) -> float:

@@ -132,6 +132,25 @@ def test_a_page_that_has_too_many_rows_is_split_when_it_is_checked(section, cloc
     assert checked_now(clock) == {("products", 1), ("products", 4)}
 
 
+def test_a_page_that_is_split_while_a_request_waits_for_its_lock_has_its_new_range(section, clock, monkeypatch):
+    ProductFactory.bulk(27)
+    refresh(section)
+    clock.pass_(seconds=61)
+    read = upkeep.read_page
+
+    def read_and_be_late(*args):
+        page = read(*args)
+        monkeypatch.setattr(upkeep, "read_page", read)
+        refresh(section, split={2: all_keys(section)[12]})
+        return page
+
+    monkeypatch.setattr(upkeep, "read_page", read_and_be_late)
+    page = refresh_page(section, 2).find(2)
+
+    assert keys_on(section, page) == all_keys(section)[9:12]
+    assert page.record.rows == 3
+
+
 def test_a_number_that_is_no_page_costs_no_check(section, clock):
     ProductFactory.bulk(27)
     refresh(section)
@@ -233,6 +252,19 @@ def test_where_the_database_refuses_writes_a_page_is_checked_in_memory(section, 
 
     assert page.record.validator != before
     assert "cannot be stored" in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_where_the_database_refuses_writes_a_page_that_was_never_planned_is_measured(section, clock):
+    ProductFactory.bulk(27)
+
+    with read_only():
+        page = refresh_page(section, 2).find(2)
+        (plan,) = Round([section]).plans()
+
+    assert (page.record.checked_at, page.record.rows) == (clock.now, 9)
+    assert page.record.validator
+    assert (plan.checked_at, sizes(plan)) == (clock.now, [9, 9, 9])
 
 
 # A build checks all.

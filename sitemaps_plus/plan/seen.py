@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,9 +12,10 @@ from django.db.models import F, QuerySet
 
 from sitemaps_plus.declare.hooks import has_languages_per_item
 from sitemaps_plus.plan.sections import Section, has_multivalued_join
-from sitemaps_plus.plan.validators import PRIME, STAMP, Fingerprint, stamp_of, validator_of
+from sitemaps_plus.plan.validators import STAMP, Fingerprint, stamp_of, validator_of
 
 _VENDORS = ("sqlite", "postgresql", "mysql")
+_MICROSECOND = timedelta(microseconds=1)
 
 
 class Sums(NamedTuple):
@@ -35,6 +37,14 @@ class Sums(NamedTuple):
         # Where programs wrote dates in several forms, a database may find another maximum.
         is_known = known.partition(" last=")[0] == validator_of(found)
         return known if is_known else validator_of({**found, "last": self.last})
+
+    def with_dates(self, dates: Sequence[date], newest: date | None) -> Sums:
+        """Return the same with the stamps of dates, or of datetimes in UTC without a zone, as `Stamp` computes them."""
+        if newest is None:
+            return self
+        epoch: Any = type(newest)(1970, 1, 1)
+        total = sum(map(epoch.__rsub__, dates), timedelta())
+        return self._replace(stamps=total // _MICROSECOND, last=(newest - epoch) // _MICROSECOND)
 
 
 def added(given: Iterable[Sums]) -> Sums:
@@ -142,25 +152,14 @@ class SeenRows:
             self.add(
                 Sums(
                     rows=len(stamps),
-                    keys=tuple(map(self._sum, summed)),
-                    stamps=self._sum(given) if given else None,
+                    keys=tuple(sum(map(int, column)) for column in summed),
+                    stamps=sum(map(int, given)) if given else None,
                     last=int(max(given)) if given else None,
                 )
             )
         except (TypeError, ValueError, OverflowError):
             # A field class of the project gives its values another type, or a date is infinite.
             self._is_spoiled = True
-
-    def _sum(self, values: Sequence[Any]) -> int:
-        numbers = list(map(int, values))
-        if not self._adds_remainders or (min(numbers) >= 0 and max(numbers) < PRIME):
-            return sum(numbers)
-        # The remainder of a negative number is negative in SQL.
-        return sum(number % PRIME if number >= 0 else -(-number % PRIME) for number in numbers)
-
-    @cached_property
-    def _adds_remainders(self) -> bool:
-        return connections[self._rows.db].vendor == "sqlite"
 
 
 def _is_repeated(rows: QuerySet[Any]) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from django.db.models import (
@@ -32,9 +33,6 @@ from sitemaps_plus.stores.cache import AHEAD
 
 STAMP = "_sitemap_validator_stamp"
 """The column of a row's stamp."""
-
-PRIME = 2**31 - 1
-"""The divisor of sums of remainders on SQLite: a prime, so that ids of several tenants have different remainders."""
 
 _PREFIX = "_sitemap_validator_"
 _MAX_LENGTH = 255
@@ -228,16 +226,43 @@ def _output_field(rows: QuerySet[Any], expression: Any) -> Any:
     return expression.resolve_expression(rows.query.chain()).output_field
 
 
+def sum_on_sqlite(sql: str) -> str:
+    """Return the SQL for the sum of an integer, which SQLite adds up in 64 bits: it raises on overflow."""
+    return sum_of_parts(f"{sql} >> 32", 2**32, f"{sql} & {2**32 - 1}")
+
+
+def sum_of_parts(high: str, base: int, low: str) -> str:
+    """Return the SQL for the sum of ``high * base + low`` as a text that `exact` reads."""
+    return f"SUM({high}) || ' {base} ' || SUM({low})"
+
+
+def exact(text: str | None, *args: Any) -> int | None:
+    """Return a sum that a database gives as one number, or as that of high parts, their base, and that of low parts."""
+    if text is None:
+        return None
+    high, base, low = text.split() if " " in text else (text, 1, 0)
+    return int(high) * int(base) + int(low)
+
+
 class ExactSum(Aggregate):
-    """The exact sum of an integer column as text; on SQLite the sum of remainders, which cannot overflow."""
+    """The exact sum of an integer column."""
 
     template = "SUM(%(expressions)s)"
     output_field = TextField()
 
+    @cached_property
+    def convert_value(self) -> Callable[..., int | None]:
+        """The function that reads the sum."""
+        return exact
+
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        """Return the SQL of SQLite, which sums in 64 bits and raises on overflow."""
-        sql, params = compiler.compile(self.source_expressions[0])
-        return f"CAST(SUM({sql} %% {PRIME}) AS TEXT)", params
+        """Return the SQL of SQLite."""
+        source = self.source_expressions[0]
+        if isinstance(source, Stamp):
+            seconds, microseconds, params = source.parts_on_sqlite(compiler, connection)
+            return sum_of_parts(seconds, 1_000_000, microseconds), params
+        sql, params = compiler.compile(source)
+        return sum_on_sqlite(f"({sql})"), (*params, *params)
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """Return the SQL of PostgreSQL."""
@@ -257,11 +282,17 @@ class Stamp(Func):
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """Return the SQL of SQLite, which stores dates as text."""
+        seconds, microseconds, params = self.parts_on_sqlite(compiler, connection)
+        return f"({seconds} * 1000000 + {microseconds})", params
+
+    def parts_on_sqlite(self, compiler: Any, connection: Any) -> tuple[str, str, tuple[Any, ...]]:
+        """Return the SQL of seconds, which are 0 for a text that is no date, microseconds, and the parameters."""
         sql, params = compiler.compile(self.source_expressions[0])
         has_epoch = connection.Database.sqlite_version_info >= (3, 38)
         seconds = f"unixepoch({sql})" if has_epoch else f"CAST(strftime('%%s', {sql}) AS INTEGER)"
-        fraction = f"CAST(round(substr({sql}, 20) * 1000000) AS INTEGER)"
-        return f"({seconds} * 1000000 + {fraction})", (*params, *params)
+        # Another program may have stored any text.
+        microseconds = f"CAST(round(substr({sql}, 20, 7) * 1000000) AS INTEGER) %% 10000000"
+        return f"ifnull({seconds}, 0)", microseconds, (*params, *params)
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         """Return the SQL of PostgreSQL, where a date may be infinite."""

@@ -47,22 +47,22 @@ def read_rows(section: Section, wanted: QuerySet[Any]) -> list[Row]:
 def _made(section: Section, page: Page, blocks: Blocks, seen: SeenRows) -> Iterator[Block]:
     """Yield the blocks of the rows of `page`, from joined texts as long as the database can join them."""
     size = section.rows_for(CHUNK)
-    joined = JoinedRows.of(section, page, blocks.select, size, seen.columns) if blocks.takes_texts else None
+    has_stamps = blocks.has_stamps
+    joined = None
+    if blocks.takes_texts:
+        stamp = ({} if has_stamps else seen.columns) if seen.is_exact else None
+        joined = JoinedRows.of(section, page, blocks.select, size, stamp)
     after: KeyValue | None = None
-    while joined:
-        chunk = joined.read(after)
-        if chunk is None:
-            break
+    while joined and (chunk := joined.read(after)):
         if not chunk.size:
             return
-        part = seen.add(chunk.sums)
-        again = partial(_read_again, section, page, blocks, after, chunk.last, seen, part)
-        block = blocks.of_texts(chunk.columns, again)
-        if block is None:
+        made = blocks.of_texts(chunk.columns)
+        if made is None:
             # A row is not plain, and others are likely to follow: read single rows from here on.
-            seen.take_back(part)
             break
-        yield block
+        text, urls, names, found = made
+        part = seen.add(chunk.sums.with_dates(found.dates, found.newest) if has_stamps else chunk.sums)
+        yield Block(text, urls, names, partial(_read_again, section, page, blocks, after, chunk.last, seen, part))
         if chunk.size < size:
             return
         after = chunk.last

@@ -19,11 +19,9 @@ from sitemaps_plus.plan.keys import as_shown
 from sitemaps_plus.protocol.entries import Block, Cleaner, Entry
 from sitemaps_plus.protocol.text import escape
 from sitemaps_plus.protocol.writer import link_elements, url_element
-from sitemaps_plus.render.bulk.columns import Columns, Dates, Failure, Slot, Texts, Words
+from sitemaps_plus.render.bulk.columns import Columns, Dates, Failure, Moments, Slot, Texts, Words
 from sitemaps_plus.render.bulk.patterns import Pattern, compile_pattern, languages_of_urls, names_of
 from sitemaps_plus.render.renderer import Renderer, Row
-
-ReadAgain = Callable[[], Iterator[tuple[object, list[tuple[str, str]]]]]
 
 
 def compile_blocks(cleaner: Cleaner, renderer: Renderer) -> Blocks | None:
@@ -76,23 +74,31 @@ class Blocks:
         return self._block(keys, by_column[self._size :], row)
 
     @property
+    def has_stamps(self) -> bool:
+        """Whether the dates that `of_texts` returns are what tells of changes."""
+        return bool(self._dates.select) and self.section.changed == self.section.hooks.lastmod.value
+
+    @property
     def takes_texts(self) -> bool:
         """Whether `of_texts` can make a block: only addresses and dates differ from row to row."""
         has_words = any(words.differs for words in self._words)
         has_dates = self._pattern.columns.get("lastmod") is not None
         return not (self.section.hooks.media or has_words or (has_dates and not self._dates.select))
 
-    def of_texts(self, columns: Columns, read_again: ReadAgain) -> Block | None:
-        """Return the block of rows whose columns are texts, or None if a row is not plain.
+    def of_texts(self, columns: Columns) -> tuple[bytes, int, set[str] | None, Moments] | None:
+        """Return text, number of URLs and names of the block of rows whose columns are texts, and their dates.
 
-        `read_again` yields the rows as `Block.rows` does; it is called only if the writer needs single rows.
+        None if a row is not plain.
         """
         slow: set[int] = set()
-        numbers = range(len(columns[0]))
-        texts, has_all = self._texts(numbers, columns, slow)
+        count = len(columns[0])
+        texts, has_all, moments = self._texts(range(count), columns, slow)
         if slow:
             return None
-        return _Rows(self, numbers, _no_row, slow).block(self._parts[has_all], texts)._replace(rows=read_again)
+        text = "".join(_interleaved(self._parts[has_all], texts, count)).encode()
+        if self._pattern.are_unique:
+            return text, count, set(), moments
+        return text, *_distinct_names(self.names(texts, count), slow, ()), moments
 
     def of_rows(self, rows: Sequence[Row]) -> Block:
         """Return the block of rows that are objects; this calls each hook once."""
@@ -114,14 +120,19 @@ class Blocks:
 
     def _block(self, keys: Sequence[object], columns: Columns, row: Callable[[int], Row]) -> Block:
         slow: set[int] = set()
-        texts, has_all = self._texts(keys, columns, slow)
+        texts, has_all, _ = self._texts(keys, columns, slow)
         rows = _Rows(self, keys, row, slow)
         if self.section.hooks.media:
             texts.update(rows.extras(texts))
         return rows.block(self._parts[has_all], texts)
 
-    def _texts(self, keys: Sequence[object], columns: Columns, slow: set[int]) -> tuple[dict[str, Texts], bool]:
-        """Return the columns of texts, and whether all rows have a date; add the rows that are not plain to `slow`."""
+    def _texts(
+        self, keys: Sequence[object], columns: Columns, slow: set[int]
+    ) -> tuple[dict[str, Texts], bool, Moments]:
+        """Return the columns of texts, whether all rows have a date, and the dates given as texts.
+
+        The rows that are not plain are added to `slow`.
+        """
         texts: dict[str, Texts] = {}
         for at, address in enumerate(self.addresses):
             for number, column in enumerate(address.columns(columns, slow)):
@@ -131,7 +142,20 @@ class Blocks:
         if self._pattern.default is not None:
             default = self._pattern.default
             texts["x-default"] = _unprefixed(texts[f"{default}.0"], str(self.languages[default]))
-        return texts, self._dates.column(keys, columns, texts, slow)
+        return texts, *self._dates.column(keys, columns, texts, slow)
+
+    def locs(self, at: int, texts: dict[str, Texts], count: int) -> Texts:
+        """Return the addresses of `count` rows in one language as XML."""
+        address = self.addresses[at]
+        columns = [texts[name] for name in names_of(at, address)]
+        template = "".join([_percent(address.head), *("%s" + _percent(literal) for literal in address.literals)])
+        return list(map(template.__mod__, zip(*columns, strict=True))) if columns else [address.head] * count
+
+    def names(self, texts: dict[str, Texts], count: int) -> Sequence[Texts]:
+        """Return names for the addresses; the varying part is enough, and 1.15 times faster for a page."""
+        if len(self.addresses) == 1 and len(self.addresses[0].literals) == 1:
+            return [texts["0.0"]]
+        return [self.locs(at, texts, count) for at in range(len(self.addresses))]
 
     def _lay_out(self, *, has_all_dates: bool) -> list[str | Slot]:
         parts: list[str | Slot] = []
@@ -176,7 +200,7 @@ class _Rows:
             rows = list(blocks.renderer.loaded(rows))
         found: dict[str, Texts] = {}
         for at, language in enumerate(blocks.languages):
-            locs = self._locs(at, texts)
+            locs = blocks.locs(at, texts, len(rows))
             with translation.override(language or settings.LANGUAGE_CODE):
                 add = blocks.renderer.media_adder()
                 found[f"extra.{at}"] = [
@@ -185,22 +209,11 @@ class _Rows:
                 ]
         return found
 
-    def _locs(self, at: int, texts: dict[str, Texts]) -> list[str]:
-        """Return the addresses of all rows in one language as XML."""
-        address = self._blocks.addresses[at]
-        columns = [texts[name] for name in names_of(at, address)]
-        template = "".join([_percent(address.head), *("%s" + _percent(literal) for literal in address.literals)])
-        if not columns:
-            return [address.head] * len(self._keys)
-        return list(map(template.__mod__, zip(*columns, strict=True)))
-
     def block(self, parts: Sequence[str | Slot], texts: dict[str, Texts]) -> Block:
         """Return the finished block."""
-        count, stride = len(self._keys), len(parts)
-        flat: list[str] = [""] * (count * stride)
-        for at, part in enumerate(parts):
-            flat[at::stride] = texts[part.name] if isinstance(part, Slot) else [part] * count
-        names = [self._names(at, texts) for at in range(len(self._blocks.addresses))]
+        stride = len(parts)
+        flat = _interleaved(parts, texts, len(self._keys))
+        names = self._blocks.names(texts, len(self._keys))
         rendered = self._rendered()
         for index in self._slow:
             entries = rendered.get(index, [])
@@ -218,12 +231,6 @@ class _Rows:
         others = [name for entries in rendered.values() for name, _ in entries]
         urls, distinct = _distinct_names(names, slow, others)
         return Block("".join(flat).encode(), urls, distinct, rows)
-
-    def _names(self, at: int, texts: dict[str, Texts]) -> Texts:
-        """Return a name for each address; the varying part is enough, and 1.15 times faster for a page."""
-        if len(self._blocks.addresses) == 1 and len(self._blocks.addresses[0].literals) == 1:
-            return texts["0.0"]
-        return self._locs(at, texts)
 
     def _rendered(self) -> dict[int, list[tuple[str, str]]]:
         """Return name and text of the entries of each slow row, by its number; nothing for one that is left out."""
@@ -251,8 +258,12 @@ class _Rows:
         return escaped
 
 
-def _no_row(at: int) -> Row:
-    raise AssertionError("All rows are plain, so that none is rendered by itself.")
+def _interleaved(parts: Sequence[str | Slot], texts: Mapping[str, Texts], count: int) -> list[str]:
+    """Return the parts of `count` rows one after another."""
+    flat = [""] * (count * len(parts))
+    for at, part in enumerate(parts):
+        flat[at :: len(parts)] = texts[part.name] if isinstance(part, Slot) else [part] * count
+    return flat
 
 
 def _distinct_names(names: Sequence[Texts], slow: set[int], others: Sequence[str]) -> tuple[int, set[str] | None]:

@@ -21,16 +21,16 @@ from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Newest
 from sitemaps_plus.protocol.reports import Silence
 from sitemaps_plus.protocol.text import escape
-from sitemaps_plus.render.bulk.sql import DateText, as_text
+from sitemaps_plus.render.bulk.sql import as_text
 
 UTC_OFFSET = "+00:00"
 """The end of every datetime text."""
 
-_SHAPE = b"0000-00-00 00:00:00\n"
 _ANY_DIGIT = bytes.maketrans(b"123456789", b"000000000")
-
-_EARLIEST = "1990"
-"""Earlier dates get a warning from the cleaner."""
+_DAY = b"0000-00-00"
+_SECOND = b"0000-00-00 00:00:00"
+_PARTS = {_SECOND + b".000000"[:size] for size in (0, 2, 3, 4, 5, 6, 7)}
+"""The shapes of a datetime, with or without parts of a second."""
 
 Texts = Sequence[str]
 Columns = Sequence[Sequence[Any]]
@@ -57,6 +57,7 @@ _MARKS_BY_CONVERTER: dict[type, bytes] = {
     IntConverter: _MARKS_IN_NUMBER,
 }
 _FIRST = datetime(1990, 1, 1, tzinfo=UTC)
+"""Earlier dates get a warning from the cleaner."""
 _HASHABLE = (str, int, float, Decimal, NoneType)
 
 
@@ -157,12 +158,21 @@ class GivenAddress(Address):
         return escape(loc[len(self._origin) :])
 
 
+def _converter(param: Param) -> type:
+    return type(getattr(param.to_url, "__self__", None))
+
+
+def is_written_as_it_is(param: Param) -> bool:
+    """Return whether different texts are different in a path, too."""
+    return _converter(param) in _MARKS_BY_CONVERTER
+
+
 def _texts(param: Param, values: Sequence[Any], slow: set[int]) -> Texts:
     """Return the values of one parameter as XML.
 
     Looks for unusual characters in all values at once, which makes a page twice as fast.
     """
-    converter = type(getattr(param.to_url, "__self__", None))
+    converter = _converter(param)
     marks = _MARKS_BY_CONVERTER.get(converter)
     if marks is None:
         return [_text(param, value, at, slow) for at, value in enumerate(values)]
@@ -173,24 +183,9 @@ def _texts(param: Param, values: Sequence[Any], slow: set[int]) -> Texts:
         return [_text(param, value, at, slow) for at, value in enumerate(values)]
     if joined.count("\n") != len(texts) - 1 or not all(texts) or ("." in joined and not {".", ".."}.isdisjoint(texts)):
         return [_text(param, value, at, slow) for at, value in enumerate(values)]
-    lines = list(_marked_lines(marks, joined))
-    shown = _quoted([texts[line] for line in lines]) if lines and converter is StringConverter else None
-    for at, line in enumerate(lines):
-        texts[line] = shown[at] if shown else _text(param, values[line], line, slow)
+    for line in _marked_lines(marks, joined):
+        texts[line] = _text(param, values[line], line, slow)
     return texts
-
-
-def _quoted(texts: Sequence[str]) -> list[str] | None:
-    """Return texts of one line each as XML; None if one of them cannot be a part of a path.
-
-    Quotes all of them at once: 1.1 times faster for a page, 1.6 times where no slug is ASCII.
-    """
-    joined = "\n".join(texts)
-    try:
-        # The converter for strings takes everything but a slash.
-        return None if "/" in joined else escape(quoted(joined, also="\n")).split("\n")
-    except UnicodeEncodeError:
-        return None
 
 
 def _marked_lines(marks: bytes, text: str) -> Iterator[int]:
@@ -231,9 +226,9 @@ class Dates:
         self.select: dict[str, Any] = {}
         """The column to read in place of the date."""
         self._constant = ""
-        self._is_date = False
-        self._offset = ""
-        self._latest = ""
+        self._kind: type[date] = datetime
+        self._offset = UTC_OFFSET
+        self._span: tuple[date, date] = (date.max, date.min)
         hook = section.hooks.lastmod
         if hook.kind == "constant":
             silent = replace(cleaner, report=Silence(section.label), newest=self._newest)
@@ -242,45 +237,54 @@ class Dates:
         elif hook.kind == "expression" and section.reads_values and not cleaner.profile.date_only:
             (alias,) = hook.columns
             rows = section.sitemap.items()
-            if (text_of := as_text(hook.value, rows.query, rows.db)) is not None:
-                self.select = {alias: text_of}
-                self._is_date = isinstance(text_of, DateText)
-                self._offset = "" if self._is_date else UTC_OFFSET
-                now = cleaner.now + timedelta(hours=14) if self._is_date else cleaner.now
-                self._latest = now.isoformat(" ")[: 10 if self._is_date else 19]
+            if found := as_text(hook.value, rows.query, rows.db):
+                self.select = {alias: found[0]}
+                self._kind = found[1]
+                first, now = _FIRST.replace(tzinfo=None), cleaner.now.astimezone(UTC).replace(tzinfo=None)
+                self._span = first, now
+                if self._kind is date:
+                    self._offset, self._span = "", (first.date(), (now + timedelta(hours=14)).date())
 
-    def column(self, keys: Sequence[object], columns: Columns, texts: dict[str, Texts], slow: set[int]) -> bool:
-        """Add the XML texts of the dates to `texts`; return whether every row has a date."""
+    def column(
+        self, keys: Sequence[object], columns: Columns, texts: dict[str, Texts], slow: set[int]
+    ) -> tuple[bool, Moments]:
+        """Add the XML texts to `texts`; return whether every row has a date, and the dates that came as texts."""
         if self._index is None:
             if self._newest.value and len(slow) < len(keys):
                 self._cleaner.newest.see(self._newest.value, self._cleaner.tz)
-            return True
+            return True, Moments()
         given = columns[self._index]
         if not self.select:
             texts["lastmod"] = self._elements(keys, given, slow)
-            return False
-        newest = "" if slow or not all(given) else max(given, default="")
-        plain = as_w3c(given, is_date=self._is_date) if "" < newest <= self._latest else None
-        if plain:
-            self._see(newest)
-            texts["lastmod"] = plain
-            return True
-        dated = [at for at, text in enumerate(given) if text and at not in slow]
-        slow.update(at for at in dated if given[at] > self._latest)
-        if as_w3c([given[at] for at in dated], is_date=self._is_date) is None:
-            slow.update(at for at in dated if as_w3c([given[at]], is_date=self._is_date) is None)
-        self._see(max((given[at] for at in dated if at not in slow), default=""))
-        texts["lastmod"] = [self._element(text) for text in given]
-        return False
+            return False, Moments()
+        dated: Sequence[int] = range(len(given))
+        if slow or not all(given):
+            dated = [at for at in dated if given[at] and at not in slow]
+        found = self._read([given[at] for at in dated] if len(dated) < len(given) else given)
+        if found is None:
+            slow.update(at for at in dated if self._read([given[at]]) is None)
+            dated = [at for at in dated if at not in slow]
+            found = self._read([given[at] for at in dated]) or Moments()
+        if (newest := found.newest) is not None:
+            self._cleaner.newest.see(newest.replace(tzinfo=UTC) if isinstance(newest, datetime) else newest, UTC)
+        has_all = len(dated) == len(given)
+        texts["lastmod"] = found.texts if has_all else self._sparse(len(given), dated, found.texts)
+        return has_all, found
 
-    def _see(self, newest: str) -> None:
-        if newest:
-            self._cleaner.newest.see(_parsed(newest, is_date=self._is_date), self._cleaner.tz)
+    def _read(self, texts: Sequence[str]) -> Moments | None:
+        """Return dates as they are written; None if one is not plain, too early or in the future."""
+        if not texts:
+            return Moments()
+        found = read_dates(texts, self._kind)
+        is_plain = found and self._span[0] <= min(found.dates) and found.newest <= self._span[1]
+        return found if is_plain else None
 
-    def _element(self, text: str | None) -> str:
-        if not text:
-            return ""
-        return f"<lastmod>{text.replace(' ', 'T')}{self._offset}</lastmod>"
+    def _sparse(self, size: int, dated: Sequence[int], texts: Texts) -> Texts:
+        """Return the elements of all rows, of which some have no date."""
+        elements = [""] * size
+        for at, text in zip(dated, texts, strict=True):
+            elements[at] = f"<lastmod>{text}{self._offset}</lastmod>"
+        return elements
 
     def _elements(self, keys: Sequence[object], given: Sequence[Any], slow: set[int]) -> list[str]:
         """Return the elements for dates that are Python objects."""
@@ -312,16 +316,16 @@ class Dates:
         """Put the date back in place of its text."""
         if self.select and self._index is not None:
             text = values[self._index]
-            values[self._index] = _parsed(text, is_date=self._is_date) if text else None
+            values[self._index] = _parsed(text, self._kind) if text else None
 
 
-def _parsed(text: str, *, is_date: bool) -> date:
+def _parsed(text: str, kind: type[date]) -> date:
     try:
-        if is_date:
-            return date.fromisoformat(text)
+        if kind is date:
+            return date.fromisoformat(str(text)[:10])
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    except ValueError:
+    except (TypeError, ValueError):
         # The cleaner reports what is wrong with it.
         return text  # type: ignore[return-value]
 
@@ -369,18 +373,26 @@ class Words:
         return self._known[value]
 
 
-def as_w3c(texts: Sequence[str], *, is_date: bool) -> list[str] | None:
-    """Return dates or datetimes in W3C format without the offset; None if one is invalid or before 1990."""
-    data = ("\n".join(texts) + "\n").encode("ascii", "replace")
-    shape = _SHAPE[:10] + b"\n" if is_date else _SHAPE
-    if data.translate(_ANY_DIGIT) != shape * len(texts) or min(texts) < _EARLIEST or b" 24:" in data:
-        return None
+class Moments(NamedTuple):
+    """Dates, or datetimes in UTC."""
+
+    texts: Sequence[str] = ()
+    """As W3C dates, to the second and without an offset."""
+    dates: Sequence[date] = ()
+    """The same without a zone."""
+    newest: Any = None
+
+
+def read_dates(texts: Sequence[str], kind: type[date]) -> Moments | None:
+    """Return the texts of dates, or of datetimes in UTC, as they are written; None if one of them is something else."""
     try:
-        for _ in map(date.fromisoformat if is_date else datetime.fromisoformat, texts):
-            pass
-    except ValueError:
+        lines = "\n".join(texts)
+        shapes = set(lines.encode("ascii", "replace").translate(_ANY_DIGIT).split(b"\n"))
+        # Python 3.14 reads 24:00 as midnight.
+        if not shapes <= ({_DAY} if kind is date else _PARTS) or " 24:" in lines:
+            return None
+        dates = list(map(kind.fromisoformat, texts))
+    except (TypeError, ValueError):
         return None
-    lines = bytearray(data)
-    if not is_date:
-        lines[10 :: len(_SHAPE)] = b"T" * len(texts)
-    return lines.decode("ascii").split("\n")[:-1]
+    shown = lines.replace(" ", "T").split("\n")
+    return Moments(shown if shapes <= {_DAY, _SECOND} else [text[:19] for text in shown], dates, max(dates))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from django.conf import settings
+from django.db.models.expressions import Col
 from django.urls import get_script_prefix
 from django.utils import translation
 
@@ -16,7 +17,7 @@ from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Newest
 from sitemaps_plus.protocol.reports import Silence
-from sitemaps_plus.render.bulk.columns import Address, GivenAddress, Slot
+from sitemaps_plus.render.bulk.columns import Address, GivenAddress, Slot, is_written_as_it_is
 from sitemaps_plus.render.renderer import Renderer
 
 
@@ -31,6 +32,8 @@ class Pattern(NamedTuple):
     """Number of the address whose path, without the prefix of its language, is the ``x-default``."""
     called: Sequence[str] = ()
     """The hooks to call for each object, after the location."""
+    are_unique: bool = False
+    """Whether the database sees to it that all rows have different addresses."""
 
 
 def compile_pattern(cleaner: Cleaner, renderer: Renderer) -> Pattern | None:
@@ -49,7 +52,23 @@ def compile_pattern(cleaner: Cleaner, renderer: Renderer) -> Pattern | None:
         columns = {name: _column_of(section, getattr(hooks, name)) for name in called}
     made = [address for address in addresses if address is not None]
     links = _links(section, cleaner, made) if len(made) == len(addresses) else None
-    return None if links is None else Pattern(made, columns, links.parts, links.default, called)
+    if links is None:
+        return None
+    return Pattern(made, columns, links.parts, links.default, called, _are_unique(section, made))
+
+
+def _are_unique(section: Section, addresses: Sequence[Address]) -> bool:
+    """Return whether all rows have different addresses because the only parameter is a unique column of their table.
+
+    Addresses in several languages may be equal: ``/p-<slug>`` and ``/p-de-<slug>``.
+    """
+    if len(addresses) > 1 or len(addresses[0].params) != 1 or not section.reads_values:
+        return False
+    (column, param), query = addresses[0].params[0], section.queryset().query
+    found = list(section.hooks.columns.values())[column].resolve_expression(query.chain())
+    # Rows repeat where the project joins tables by itself, and nobody tells whether a view of the database is unique.
+    is_own = isinstance(found, Col) and found.alias == query.get_initial_alias() and section.model._meta.managed
+    return is_own and found.target.unique and not query.extra_tables and is_written_as_it_is(param)
 
 
 def _address(renderer: Renderer, cleaner: Cleaner, language: str | None) -> Address | None:

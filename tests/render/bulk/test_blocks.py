@@ -20,6 +20,7 @@ from samples import SITE, make_products, render_page, section_of
 from sitemaps_plus import Image, ModelSitemap, NewsSitemap, PerLanguage, Related, UrlFor
 from sitemaps_plus.plan.planner import refresh
 from sitemaps_plus.plan.sections import Section, neutral
+from sitemaps_plus.plan.seen import SeenRows
 from sitemaps_plus.protocol.entries import Block
 from sitemaps_plus.protocol.limits import Limits
 from sitemaps_plus.protocol.reports import Report
@@ -34,7 +35,6 @@ from xml_checks import locs, validate
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("testapp.urls_blocks")]
 
 
-_PART_OF_SECOND = re.compile(r"(?<=:[0-9]{2})\.[0-9]+")
 LANGUAGES = [("en", "English"), ("de", "German"), ("pt-br", "Portuguese")]
 SLUG = F("slug")
 OF_LANGUAGE = PerLanguage({"en": "slug", "de": "slug_de", "pt-br": "slug_pt_br"})
@@ -182,11 +182,9 @@ def rendered(section: Section, read: Any, limits: Limits | None = None, page: An
             document = b"".join(pieces)
         except Exception as error:
             return str(error), getattr(error, "split_at", None)
-    # The text of the database has no parts of a second.
-    said = sorted((one.key, one.hook, one.code, _PART_OF_SECOND.sub("", one.reason)) for one in report.problems)
-    newest = cleaner.newest.value
+    said = sorted((one.key, one.hook, one.code, one.reason) for one in report.problems)
     counts = (report.left_out, report.dropped, report.warned, tally.urls, tally.bytes)
-    return document, said, counts, newest and newest.replace(microsecond=0)
+    return document, said, counts, cleaner.newest.value
 
 
 rows = st.fixed_dictionaries(
@@ -325,6 +323,79 @@ def test_an_address_that_comes_again_in_a_later_block_is_listed_once(monkeypatch
     assert [code for _, _, code, _ in found[1]] == ["E-URL-REPEATED"] * 3
 
 
+def unique(**attributes: Any) -> Any:
+    made = {"queryset": Reading.objects.all(), "location": UrlFor("str", value=SLUG), "lastmod": F("at"), **attributes}
+    return type("Made", (ModelSitemap,), made)
+
+
+def make_readings(count: int = 7) -> None:
+    Reading.objects.bulk_create(
+        Reading(
+            at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=at),
+            on=date(2026, 1, 1) + timedelta(days=at),
+            amount=at,
+            share=at,
+            took=timedelta(days=at),
+            slug=f"r{at}",
+        )
+        for at in range(count)
+    )
+
+
+@pytest.mark.skipif(connection.vendor == "mysql", reason="rows are not joined there")
+@pytest.mark.parametrize(
+    ("made", "has_names"),
+    [
+        (unique(), False),
+        (unique(location=UrlFor("slug", value=SLUG), queryset=Reading.objects.filter(slug__gt="r")), False),
+        (unique(location=UrlFor("int", value=F("pk"))), False),
+        (unique(location=UrlFor("loud", value=Value("a"))), True),
+        (unique(location=UrlFor("two", first=SLUG, second=F("pk"))), True),
+        (unique(i18n=True, languages=["en", "de"]), True),
+        (unique(location=UrlFor("str", value=Concat(SLUG, Value("x")))), True),
+        (unique(location=Concat(Value("/"), SLUG, output_field=CharField())), True),
+        (unique(queryset=Leaflet.objects.all(), lastmod=F("updated_at")), True),
+        (unique(queryset=Reading.objects.extra(tables=["testapp_leaflet"])), True),
+    ],
+    ids=range(10),
+)
+def test_addresses_have_no_names_where_the_database_tells_them_apart(made: Any, has_names: bool) -> None:
+    make_readings(3)
+    Leaflet.objects.create(slug="r0", updated_at=datetime(2026, 1, 1, tzinfo=UTC))
+    section = section_of(made, "readings")
+
+    found = [block for block in _read(section) if isinstance(block, Block)]
+
+    assert found
+    assert all(block.names != set() for block in found) == has_names
+
+
+def test_an_address_of_a_related_row_has_a_name() -> None:
+    (product,) = make_products(1)
+    for _ in range(3):
+        Photo.objects.create(product=product)
+    made = unique(queryset=Photo.objects.all(), location=UrlFor("int", value=F("product__pk")), lastmod=None)
+    section = section_of(made, "photos")
+
+    found = rendered(section, read_blocks)
+
+    assert found == rendered(section, read_groups)
+    assert len(locs(found[0])) == 1
+
+
+@pytest.mark.parametrize("size", [2, 2000])
+def test_unique_addresses_are_the_same_row_by_row_also_where_a_page_is_cut(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sitemaps_plus.render.row_path.CHUNK", size)
+    make_readings(20)
+    Reading.objects.filter(slug="r11").update(slug="..")
+    section = section_of(unique(), "readings")
+
+    for limits in (None, Limits(urls=9), Limits(urls=20), *(Limits(bytes=at, bytes_to_fill=at) for at in (500, 1500))):
+        assert rendered(section, read_blocks, limits) == rendered(section, read_groups, limits)
+
+
 def test_the_length_of_an_address_is_that_of_its_encoded_form(settings: Any) -> None:
     settings.SITEMAPS_PLUS = {"PROFILE": "baidu"}
     room = 256 - len(f"{SITE.origin}/str//")
@@ -371,10 +442,11 @@ def test_without_time_zones_python_makes_the_dates(settings: Any) -> None:
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases hold no dates that do not exist")
-def test_a_text_in_place_of_a_date_leaves_its_tag_out() -> None:
+@pytest.mark.parametrize("stored", ["2025-13-45 99:99:99", 2025])
+def test_a_value_in_place_of_a_date_leaves_its_tag_out(stored: object) -> None:
     Leaflet.objects.bulk_create(Leaflet(slug=slug, updated_at=datetime(2026, 1, 1, tzinfo=UTC)) for slug in "abc")
     with connection.cursor() as cursor:
-        cursor.execute("UPDATE testapp_leaflet SET updated_at = '2025-13-45 99:99:99' WHERE slug = 'b'")
+        cursor.execute("UPDATE testapp_leaflet SET updated_at = %s WHERE slug = 'b'", [stored])
 
     document = render_page(section_of(SITEMAPS["text"], "leaflets"), 1, strict=False)
 
@@ -450,6 +522,9 @@ def test_several_chunks_come_to_the_same_as_row_by_row(name: str, given_rows: li
         "2026-01-01 12:00:00.123456-08:00",
         "2026-01-01T12:00:00Z",
         "2026-01-01 12:00:00.5",
+        "2026-01-01 12:00:00.5-08",
+        "2026-01-01 12:00:00.25Z",
+        "2026-01-01 12:00:00.1234567",
     ],
 )
 def test_a_date_that_another_program_stored_is_the_same_in_blocks(stored: str) -> None:
@@ -459,6 +534,70 @@ def test_a_date_that_another_program_stored_is_the_same_in_blocks(stored: str) -
     section = section_of(SITEMAPS["text"], "leaflets")
 
     assert rendered(section, read_blocks) == rendered(section, read_groups)
+
+
+ODD_VALUES = st.fixed_dictionaries(
+    {
+        "slug": st.sampled_from(["a", "b", "ä", "x y", "a\nb", "\n", "", b"abc", b"a", b"", b"\xff", b"a\nb", 7, 1.5]),
+        "slug_de": st.none() | st.sampled_from(["", "a", "b", "b'a'", b"a", b"\xc3", "a\x00b"]),
+        "updated_at": st.none()
+        | st.sampled_from(
+            [
+                "",
+                "2026-01-01 12:00:00",
+                "2026-01-01 12:00:00.5",
+                "2026-01-01 12:00:00.500000",
+                "2026-01-01 12:00:00.25-08",
+                "2026-01-01T12:00:00.75Z",
+                "1989-12-31 23:59:59.9",
+            ]
+        ),
+    }
+)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="SQLite holds any value in any column")
+@pytest.mark.parametrize("size", [2, 2000])
+@pytest.mark.parametrize("column", ["slug", "slug_de"])
+@hypothesis_settings(max_examples=40)
+@given(given_rows=st.lists(ODD_VALUES, min_size=1, max_size=8))
+@example(given_rows=[{"slug": "a", "slug_de": "a", "updated_at": "2026-01-01 12:00:00.5-08"}])
+@example(given_rows=[{"slug": b"abc", "slug_de": None, "updated_at": None}])
+def test_values_of_any_kind_are_the_same_in_blocks_and_add_up_the_same(
+    column: str, size: int, given_rows: list[Any]
+) -> None:
+    Leaflet.objects.all().delete()
+    # The last has the newest date, which Django reads.
+    newest = datetime(2026, 3, 1, tzinfo=UTC)
+    stored = Leaflet.objects.bulk_create(Leaflet(slug="s", updated_at=newest) for _ in [*given_rows, None])
+    with connection.cursor() as cursor:
+        for leaflet, row in zip(stored, given_rows, strict=False):
+            sql = "UPDATE testapp_leaflet SET slug = %s, slug_de = %s, updated_at = %s WHERE id = %s"
+            cursor.execute(sql, [row["slug"], row["slug_de"], row["updated_at"], leaflet.pk])
+    section = section_of(sitemap(location=UrlFor("str", value=F(column))), "leaflets")
+    (page,) = refresh(section, force=True).pages
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sitemaps_plus.render.row_path.CHUNK", size)
+        seen = SeenRows(section)
+        by_block = rendered(section, partial(read_blocks, seen=seen), page=page)
+
+    assert by_block == rendered(section, read_groups, page=page)
+    assert seen.sums is not None
+    assert seen.sums.validator(section) == page.record.validator
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="other databases hold only valid text")
+def test_text_that_is_no_utf_8_is_the_error_that_it_is_row_by_row() -> None:
+    Leaflet.objects.create(slug="a")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE testapp_leaflet SET slug = CAST(x'61ff' AS TEXT)")
+    section = section_of(SITEMAPS["text"], "leaflets")
+
+    found = rendered(section, read_blocks)
+
+    assert found == rendered(section, read_groups)
+    assert "Could not decode to UTF-8" in found[0]
 
 
 def test_a_row_that_is_odd_in_the_second_chunk_loses_and_repeats_none(monkeypatch: pytest.MonkeyPatch) -> None:

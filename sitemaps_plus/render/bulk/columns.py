@@ -23,9 +23,6 @@ from sitemaps_plus.protocol.reports import Silence
 from sitemaps_plus.protocol.text import escape
 from sitemaps_plus.render.bulk.sql import as_text
 
-UTC_OFFSET = "+00:00"
-"""The end of every datetime text."""
-
 _ANY_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _DAY = b"0000-00-00"
 _SECOND = b"0000-00-00 00:00:00"
@@ -50,7 +47,7 @@ _MARKS_IN_SLUG = _marks(_IN_SLUG)
 _MARKS_IN_PATH = _marks(_IN_SLUG + b".~/")
 _MARKS_IN_NUMBER = _marks(_DIGITS)
 # Found by the exact class: a subclass may have another regular expression.
-_MARKS_BY_CONVERTER: dict[type, bytes] = {
+MARKS_BY_CONVERTER: dict[type, bytes] = {
     StringConverter: _MARKS,
     PathConverter: _MARKS,
     SlugConverter: _MARKS_IN_SLUG,
@@ -73,19 +70,12 @@ class Failure(NamedTuple):
     error: Exception
 
 
-class _Parameter(NamedTuple):
-    """A parameter of an address and the number of its column."""
-
-    column: int
-    param: Param
-
-
 class Address:
     """The addresses of rows in one language, made of constant text and parameters."""
 
     def __init__(self, origin: str, compiled: Compiled, indices: Sequence[int], max_length: int) -> None:
         self.head = escape(origin + compiled.head)
-        self.params = [_Parameter(index, param) for index, param in zip(indices, compiled.params, strict=True)]
+        self.params = list(zip(indices, compiled.params, strict=True))
         self.literals = [escape(param.literal) for param in compiled.params]
         self._room = max_length - len(self.head) - sum(map(len, self.literals))
 
@@ -158,13 +148,9 @@ class GivenAddress(Address):
         return escape(loc[len(self._origin) :])
 
 
-def _converter(param: Param) -> type:
+def converter_of(param: Param) -> type:
+    """Return the class of the converter of a parameter."""
     return type(getattr(param.to_url, "__self__", None))
-
-
-def is_written_as_it_is(param: Param) -> bool:
-    """Return whether different texts are different in a path, too."""
-    return _converter(param) in _MARKS_BY_CONVERTER
 
 
 def _texts(param: Param, values: Sequence[Any], slow: set[int]) -> Texts:
@@ -172,16 +158,14 @@ def _texts(param: Param, values: Sequence[Any], slow: set[int]) -> Texts:
 
     Looks for unusual characters in all values at once, which makes a page twice as fast.
     """
-    converter = _converter(param)
-    marks = _MARKS_BY_CONVERTER.get(converter)
-    if marks is None:
-        return [_text(param, value, at, slow) for at, value in enumerate(values)]
+    texts: list[str] = list(map(str, values)) if converter_of(param) is IntConverter else list(values)
+    marks = MARKS_BY_CONVERTER.get(converter_of(param))
     try:
-        texts: list[str] = list(map(str, values)) if converter is IntConverter else list(values)
         joined = "\n".join(texts)
     except TypeError:
-        return [_text(param, value, at, slow) for at, value in enumerate(values)]
-    if joined.count("\n") != len(texts) - 1 or not all(texts) or ("." in joined and not {".", ".."}.isdisjoint(texts)):
+        marks, joined = None, ""
+    is_odd = joined.count("\n") != len(texts) - 1 or ("." in joined and not {".", ".."}.isdisjoint(texts))
+    if marks is None or is_odd or not all(texts):
         return [_text(param, value, at, slow) for at, value in enumerate(values)]
     for line in _marked_lines(marks, joined):
         texts[line] = _text(param, values[line], line, slow)
@@ -227,7 +211,7 @@ class Dates:
         """The column to read in place of the date."""
         self._constant = ""
         self._kind: type[date] = datetime
-        self._offset = UTC_OFFSET
+        self._offset = "+00:00"
         self._span: tuple[date, date] = (date.max, date.min)
         hook = section.hooks.lastmod
         if hook.kind == "constant":
@@ -267,9 +251,12 @@ class Dates:
             found = self._read([given[at] for at in dated]) or Moments()
         if (newest := found.newest) is not None:
             self._cleaner.newest.see(newest.replace(tzinfo=UTC) if isinstance(newest, datetime) else newest, UTC)
-        has_all = len(dated) == len(given)
-        texts["lastmod"] = found.texts if has_all else self._sparse(len(given), dated, found.texts)
-        return has_all, found
+        if len(dated) == len(given):
+            texts["lastmod"] = found.texts
+            return True, found
+        shown = dict(zip(dated, (f"<lastmod>{text}{self._offset}</lastmod>" for text in found.texts), strict=True))
+        texts["lastmod"] = [shown.get(at, "") for at in range(len(given))]
+        return False, found
 
     def _read(self, texts: Sequence[str]) -> Moments | None:
         """Return dates as they are written; None if one is not plain, too early or in the future."""
@@ -278,13 +265,6 @@ class Dates:
         found = read_dates(texts, self._kind)
         is_plain = found and self._span[0] <= min(found.dates) and found.newest <= self._span[1]
         return found if is_plain else None
-
-    def _sparse(self, size: int, dated: Sequence[int], texts: Texts) -> Texts:
-        """Return the elements of all rows, of which some have no date."""
-        elements = [""] * size
-        for at, text in zip(dated, texts, strict=True):
-            elements[at] = f"<lastmod>{text}{self._offset}</lastmod>"
-        return elements
 
     def _elements(self, keys: Sequence[object], given: Sequence[Any], slow: set[int]) -> list[str]:
         """Return the elements for dates that are Python objects."""
@@ -344,11 +324,6 @@ class Words:
             self.parts = [f"<{hook.name}>{text}</{hook.name}>" if text else ""]
         elif column is not None:
             self.parts = [Slot(hook.name)]
-
-    @property
-    def differs(self) -> bool:
-        """Whether the value differs from row to row."""
-        return self._index is not None
 
     def columns(self, columns: Columns, slow: set[int]) -> dict[str, Texts]:
         """Return the elements of all rows; a row with an invalid value is a slow one."""

@@ -17,7 +17,7 @@ from sitemaps_plus.declare.url_for import UrlFor
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.protocol.entries import Cleaner, Newest
 from sitemaps_plus.protocol.reports import Silence
-from sitemaps_plus.render.bulk.columns import Address, GivenAddress, Slot, is_written_as_it_is
+from sitemaps_plus.render.bulk.columns import MARKS_BY_CONVERTER, Address, GivenAddress, Slot, converter_of
 from sitemaps_plus.render.renderer import Renderer
 
 
@@ -68,7 +68,7 @@ def _are_unique(section: Section, addresses: Sequence[Address]) -> bool:
     found = list(section.hooks.columns.values())[column].resolve_expression(query.chain())
     # Rows repeat where the project joins tables by itself, and nobody tells whether a view of the database is unique.
     is_own = isinstance(found, Col) and found.alias == query.get_initial_alias() and section.model._meta.managed
-    return is_own and found.target.unique and not query.extra_tables and is_written_as_it_is(param)
+    return is_own and found.target.unique and not query.extra_tables and converter_of(param) in MARKS_BY_CONVERTER
 
 
 def _address(renderer: Renderer, cleaner: Cleaner, language: str | None) -> Address | None:

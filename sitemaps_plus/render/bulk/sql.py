@@ -5,7 +5,7 @@ Python then makes no object for a row or a value. The gains below are CPU time o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
@@ -23,8 +23,7 @@ from sitemaps_plus.plan.validators import exact, sum_on_sqlite
 
 _LAST = object()
 """In place of the last key among the parameters of a statement."""
-_AFTER_LAST = (RawSQL("%s", [_LAST]),)
-_Statement = tuple[str, Sequence[Any]]
+Columns = Mapping[str, Any]
 
 
 class _Sql(NamedTuple):
@@ -56,6 +55,10 @@ _SQL = {
 }
 
 
+class _IsNoText(Exception):
+    """Another column was selected, or one that is no text."""
+
+
 class Joined(NamedTuple):
     """A chunk of rows, in the order of the key."""
 
@@ -72,12 +75,7 @@ class JoinedRows:
 
     @classmethod
     def of(
-        cls,
-        section: Section,
-        page: Page,
-        columns: Mapping[str, Any],
-        size: int,
-        stamp: Mapping[str, Any] | None = None,
+        cls, section: Section, page: Page, columns: Columns, size: int, stamp: Columns | None = None
     ) -> JoinedRows | None:
         """Return the rows of `page`, or None if a column is neither text nor a whole number in the database.
 
@@ -85,30 +83,24 @@ class JoinedRows:
         """
         if len(section.key.names) > 1 or connections[section.queryset().db].vendor not in _SQL or not columns:
             return None
-        rows = cls(section, columns, size, stamp)
         try:
-            rows._first, rows._next = map(rows._compiled, (page.rows(section), page.rows(section, after=_AFTER_LAST)))
-        except EmptyResultSet:
+            return cls(section, page, columns, size, stamp)
+        except (EmptyResultSet, _IsNoText):
             # Django knows that there are no rows, as with `pk__in=[]`, and compiles no statement.
             return None
-        return rows if rows._is_text else None
 
-    def __init__(
-        self, section: Section, columns: Mapping[str, Any], size: int, stamp: Mapping[str, Any] | None
-    ) -> None:
-        self._field, self._key = section.key.fields[0], section.key.names[0]
+    def __init__(self, section: Section, page: Page, columns: Columns, size: int, stamp: Columns | None) -> None:
+        (self._field,), (self._key,) = section.key.fields, section.key.names
         self._columns, self._stamp, self._size = columns, stamp or {}, size
         self._sums_keys = stamp is not None and bool(section.key.summable)
-        self._connection: Any = connections[section.queryset().db]
-        self._is_text = True
-        self._key_column: Any = None
-        self._converters: Sequence[Any] = ()
-        self._first: _Statement = ("", ())
-        self._next: _Statement = ("", ())
+        rows = page.rows(section)
+        self._connection: Any = connections[rows.db]
+        self._first = self._compiled(rows)
+        self._next = self._compiled(page.rows(section, after=(RawSQL("%s", [_LAST]),)))
 
     def read(self, after: KeyValue | None) -> Joined | None:
         """Return the first rows, or those `after` a key; None if a value has several lines."""
-        sql, params = self._first if after is None else self._next
+        sql, params, key_of = self._first if after is None else self._next
         if after is not None:
             given = self._field.get_db_prep_value(after[0], self._connection)
             params = [given if param is _LAST else param for param in params]
@@ -116,18 +108,18 @@ class JoinedRows:
             cursor.execute(sql, params)
             count, last, keys, stamps, latest, *texts = cursor.fetchone()
         try:
-            columns = [_lines(text) if count else [] for text in texts]
+            decoded = [text.decode() if isinstance(text, bytes) else text for text in texts]
         except UnicodeDecodeError:
             return None
+        columns = [text.split("\n") if count else [] for text in decoded]
         if any(len(column) != count for column in columns):
             return None
-        for convert in self._converters:
-            last = convert(last, self._key_column, self._connection)
         keys = (exact(keys) or 0,) if count and self._sums_keys else ()
         sums = Sums(rows=count, keys=keys, stamps=exact(stamps), last=None if latest is None else int(latest))
-        return Joined(count, (last,), columns, sums)
+        return Joined(count, (key_of(last),), columns, sums)
 
-    def _compiled(self, wanted: QuerySet[Any]) -> _Statement:
+    def _compiled(self, wanted: QuerySet[Any]) -> tuple[str, Sequence[Any], Callable[[Any], Any]]:
+        """Return the statement, its parameters, and the function that converts a key."""
         plain = wanted.order_by(self._key).select_related(None).prefetch_related(None)
         added = {**self._columns, **self._stamp}
         chosen = plain.annotate(**added).values_list(self._key, *added)[: self._size]
@@ -135,15 +127,12 @@ class JoinedRows:
         inner, params = compiler.as_sql()
         # A QuerySet class of the project may select other columns, and in another order.
         if sorted(str(alias) for _, _, alias in compiler.select) != sorted([self._key, *added]):
-            self._is_text = False
-            return "", ()
+            raise _IsNoText
         selected = {alias: expression for expression, _, alias in compiler.select}
-        self._key_column = selected[self._key]
-        ((self._converters, _),) = compiler.get_converters([self._key_column]).values() or [((), None)]
         given = [selected[alias] for alias in self._columns]
         texts = (CharField, TextField, IntegerField)
-        self._is_text &= all(isinstance(one.output_field, texts) for one in given)
-        self._is_text &= not compiler.get_converters(given)
+        if compiler.get_converters(given) or not all(isinstance(one.output_field, texts) for one in given):
+            raise _IsNoText
         sql = _SQL[self._connection.vendor]
         names = {alias: "k" if alias == self._key else f"c{at}" for at, alias in enumerate(selected)}
         sums = [sql.sum.format("k") if self._sums_keys else "NULL", "NULL", "NULL"]
@@ -152,11 +141,9 @@ class JoinedRows:
         joins = [sql.dates if isinstance(one, DateText) else sql.texts for one in given]
         joined = [join.format(names[alias]) for join, alias in zip(joins, self._columns, strict=True)]
         shown = ", ".join(["count(*)", sql.last, *sums, *joined])
-        return f"WITH chunk({', '.join(names.values())}) AS ({inner}) SELECT {shown} FROM chunk", params  # noqa: S608
-
-
-def _lines(text: str | bytes) -> list[str]:
-    return (text if isinstance(text, str) else text.decode()).split("\n")
+        statement = f"WITH chunk({', '.join(names.values())}) AS ({inner}) SELECT {shown} FROM chunk"  # noqa: S608
+        converters = compiler.get_converters([selected[self._key]])
+        return statement, params, lambda key: next(compiler.apply_converters([[key]], converters))[0]
 
 
 # The texts of dates, and of datetimes in UTC. With the sign it is no column of SQLite, whose text the driver would turn

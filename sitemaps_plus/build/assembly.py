@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sitemaps_plus.build.due import WhyDue
 from sitemaps_plus.build.executors.base import Outcome
@@ -13,6 +14,7 @@ from sitemaps_plus.plan.pages import Page, Plan
 from sitemaps_plus.plan.records import record_renderings
 from sitemaps_plus.plan.seen import seen_validator
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_BUILD, Report
+from sitemaps_plus.protocol.shapes import Shape
 from sitemaps_plus.render.pages import MOST_SPLITS, does_not_fit, split_pages
 
 
@@ -38,6 +40,8 @@ class Assembly:
         self.moved: set[int] = set()
         """The pages whose rows moved while they were rendered, as far as that is known."""
         self._problems = 0
+        self._nothing = Report(plan.section.label)
+        self._shapes: dict[Shape, Shape] = {}
         self._follow(plan)
 
     @property
@@ -124,11 +128,20 @@ class Assembly:
         return self._ranges.get(page.number) == (page.start, page.end)
 
     def _keep(self, page: Page, outcome: Outcome) -> None:
-        self._rendered[page.number], self.outcomes[page.number] = page, outcome
+        self._rendered[page.number], self.outcomes[page.number] = page, self._shared(outcome)
         self._problems += len(outcome.report.problems)
         if self._problems > PROBLEMS_PER_BUILD:
             # Only the first problems are shown, and pages are rendered nearly in their order.
             outcome.report.problems.clear()
+
+    def _shared(self, outcome: Outcome) -> Outcome:
+        """Return an outcome that shares with those before what most pages have in common: memory, for many pages."""
+        report, found = outcome.report, outcome.found
+        shape = self._shapes.setdefault(outcome.shape, outcome.shape)
+        if report.is_empty:
+            report = self._nothing
+            found = {**found, "report": report} if found else found
+        return replace(outcome, shape=shape, report=report, found=found)
 
     def _fail(self, page: Page, error: Exception) -> None:
         order = list(self._ranges)

@@ -19,7 +19,7 @@ from django.utils import timezone
 from sitemaps_plus.errors import TooManyPages
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan import holds
-from sitemaps_plus.plan.checking import Check, differing, values_of
+from sitemaps_plus.plan.checking import COLUMNS, Check, differing, values_of
 from sitemaps_plus.plan.keys import KeyValue
 from sitemaps_plus.plan.pages import Page, Plan, active, make_plan, numbered
 from sitemaps_plus.plan.positions import sizes_of
@@ -68,7 +68,8 @@ def refresh(
         return _Planner(Check(section, since, only_counts=only_counts), published, only, checks_all=force or repack)
 
     planner = plan_again()
-    records = list(active(section))
+    # One is enough where all are read again, once they are locked.
+    records = list(active(section)[:1] if split or planner.checks_all else active(section))
     if not (split or planner.is_due(records)):
         return make_plan(section, records)
     # Twice: the first attempt may lose a deadlock with another planner, which has finished by the second.
@@ -158,7 +159,7 @@ class _Planner:
         holds.hold(self.givers.values(), timezone.now())
         return records
 
-    def save(self, records: Sequence[SitemapPage], before: Mapping[int, Mapping[str, Any]]) -> None:
+    def save(self, records: Sequence[SitemapPage], before: Mapping[int, Sequence[Any]]) -> None:
         """Write what differs from `before`: first the pages that give up their start, then those that take it."""
         for record in self.retired:
             record.retired_at, record.start_digest = self.check.now, None
@@ -333,7 +334,9 @@ class _Planner:
         """Return the page as a new one without a number, and retire its record; `later` is the page after it."""
         self._retire([record], later)
         unknown = {"id": None, "number": None, "built_digest": "", "built_at": None}
-        return SitemapPage(**{**values_of(record), **unknown, "shown_end": None, "shown_until": None})
+        return SitemapPage(
+            **{**dict(zip(COLUMNS, values_of(record), strict=True)), **unknown, "shown_end": None, "shown_until": None}
+        )
 
     def _renew_positions(self) -> list[SitemapPage]:
         # A number that comes back is the same page again: it is only a position.

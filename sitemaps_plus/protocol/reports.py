@@ -101,6 +101,11 @@ class Report:
         self.warned += 1
         self._add(self._problem(key, hook, code, f"{text} [{code}]"), _QUESTIONABLE)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was nothing to report."""
+        return not (self.left_out or self.dropped or self.warned or self.raised or self.problems)
+
     def merge(self, other: Report) -> None:
         """Add the counts and the problems of another report."""
         self.left_out += other.left_out

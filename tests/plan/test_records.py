@@ -99,3 +99,18 @@ def test_what_was_published_of_many_pages_is_stored_by_one_statement() -> None:
     assert len([query for query in queries if "UPDATE" in query["sql"]]) == 1
     found = SitemapPage.objects.order_by("number").values_list("built_digest", "built_at", "left_out", "problems")
     assert list(found) == [(f"digest {number}", DAY, 2, []) for number in range(1, 11)]
+
+
+@pytest.mark.django_db
+def test_the_records_of_a_section_share_what_they_have_in_common() -> None:
+    make_products(30)
+    section = section_of(Products)
+    pages = refresh(section).pages
+    record_renderings(section, [(page, rendering(f"digest {page.number}")) for page in pages])
+    record_publishings([(page, f"digest {page.number}", Report("products")) for page in pages], DAY)
+
+    first, second, _ = SitemapPage.objects.order_by("number")
+
+    assert (first.layout, first.recipe, first.origin) == (second.layout, second.recipe, second.origin)
+    assert all(getattr(first, name) is getattr(second, name) for name in ("label", "layout", "recipe", "origin"))
+    assert first.digest is first.built_digest

@@ -55,6 +55,12 @@ def _cached_in_transactions(request: pytest.FixtureRequest, monkeypatch: pytest.
 
 
 @pytest.fixture(autouse=True)
+def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a request for an index check all pages, however busy the machine is."""
+    monkeypatch.setattr(upkeep, "BUDGET", 60.0)
+
+
+@pytest.fixture(autouse=True)
 def _verified_late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verify decided pages as late as possible: most tests are about what the database tells.
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from django.db import DatabaseError, router, transaction
 from django.db.models import F
-from django.utils import timezone
 
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.models import SitemapPage
@@ -53,17 +52,18 @@ def refresh_page(section: Section, number: int, *, since: datetime | None = None
             page = next((page for page in plan.pages if page.number == number), None)
     if page is None:
         return Plan(section=section, pages=[], has_new_pages=has_new_pages)
-    if Check(section, since).is_due(page.record):
-        page = _checked(section, page, since)
+    check = Check(section, since)
+    if check.is_due(page.record):
+        page = _checked(check, page)
         if page is None:
             plan = refresh(section, since=since, only=[number])
             return replace(plan, has_new_pages=plan.has_new_pages or has_new_pages)
     return Plan(section=section, pages=[page], has_new_pages=has_new_pages)
 
 
-def _checked(section: Section, page: Page, since: datetime | None) -> Page | None:
+def _checked(check: Check, page: Page) -> Page | None:
     """Return a page by key after checking it; None if that takes a planner: to split it, or to do it in memory."""
-    using, record, check = router.db_for_write(SitemapPage), page.record, Check(section, since)
+    using, section, record = router.db_for_write(SitemapPage), check.section, page.record
     if record.pk is None:
         # The database refuses writes: the whole plan was made in memory.
         return replace(page, record=check.note(record, check.measure(page)))
@@ -116,8 +116,10 @@ class Round:
         """Return the plan of each section, after checking pages for as long as the time of this round lasts."""
         started = time.monotonic()
         plans = [self._known(section) for section in self._sections]
+        # One for all pages of a section, whose statements are compiled once.
+        checks = [Check(section, self._since) for section in self._sections]
         checked: dict[tuple[int, int], Page] = {}
-        for turn in sorted(self._turns(plans), key=self._order):
+        for turn in sorted(self._turns(plans, checks), key=self._order):
             if self._has_checked and time.monotonic() - started >= self._left:
                 break
             section, plan = self._sections[turn.at], plans[turn.at]
@@ -125,7 +127,7 @@ class Round:
                 continue
             self._has_checked = True
             try:
-                if turn.page and (page := _checked(section, turn.page, self._since)):
+                if turn.page and (page := _checked(checks[turn.at], turn.page)):
                     checked[turn.at, page.number] = page
                 else:
                     newer = refresh(section, since=self._since, only=[turn.page.number] if turn.page else None)
@@ -160,12 +162,11 @@ class Round:
         logger.error(text, section.label, exc_info=error)
         return replace(plan, has_failed=True)
 
-    def _turns(self, plans: Sequence[Plan]) -> Iterator[_Turn]:
-        now = moment(timezone.now())
-        for at, plan in enumerate(plans):
+    def _turns(self, plans: Sequence[Plan], checks: Sequence[Check]) -> Iterator[_Turn]:
+        for at, (plan, check) in enumerate(zip(plans, checks, strict=True)):
             if plan.has_failed:
                 continue
-            check, last = Check(plan.section, self._since), len(plan.pages) - 1
+            now, last = moment(check.now), len(plan.pages) - 1
             due = [rank for rank, page in enumerate(plan.pages) if check.is_due(page.record)]
             if plan.section.paged_by == "position":
                 if due:

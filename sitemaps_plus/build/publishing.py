@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from django.utils import timezone
 
 from sitemaps_plus.build.executors.base import Outcome
 from sitemaps_plus.conf import get_settings
@@ -51,6 +53,12 @@ class Ready:
     staging: Staging
     fingerprint: str
     began: datetime
+    is_written: bool = field(init=False)
+    """Whether no template of the project has written the pages."""
+
+    def __post_init__(self) -> None:
+        """Look for the template once for all pages."""
+        self.is_written = find_override(PAGE, self.plan.section.label) is None
 
 
 class PublishedSet:
@@ -68,6 +76,7 @@ class PublishedSet:
         self.manifest = self.files.checked_manifest(site.base)
         recover(self.files, self.manifest, registry, self._base_of, also_listed=self._also_listed, pause=pause)
         self.is_verified = is_verified
+        self._formats, self._extension = tuple(formats()), get_settings().EXTENSION
         self.changed: dict[str, None] = {}
         """URLs whose content this build has changed."""
         self.removed: dict[str, None] = {}
@@ -136,8 +145,10 @@ class PublishedSet:
         is_lacking = bool(new) or self._is_doubted(index_name(label)) or self._is_doubted(index_name())
         if changed:
             self._announce(label, old)
-        for page in reversed(new):
-            self._replace(ready, page, pause, is_doubted=page.number in doubted)
+        with self.store.together():
+            # No index lists them yet.
+            for page in reversed(new):
+                self._replace(ready, page, pause, is_doubted=page.number in doubted)
         if label in self.manifest.sections and new:
             # A later index is made from the manifest, even if this build breaks off.
             known.pages.update({page.number: entries[page.number] for page in new})
@@ -208,7 +219,7 @@ class PublishedSet:
 
     def _entries(self, ready: Ready, known: SectionEntry) -> dict[int, PageEntry]:
         """Return the manifest entries of the pages."""
-        entries, wanted = {}, tuple(formats())
+        entries = {}
         shapes = {page.shape: page.shape for page in known.pages.values()}
         for page in ready.pages:
             before, start = known.pages.get(page.number), page.record.start_digest or ""
@@ -227,7 +238,7 @@ class PublishedSet:
                 urls=found["urls"],
                 bytes=found["size"],
                 lastmod=before.lastmod if before and is_same else lastmod_of(page),
-                formats=wanted,
+                formats=self._formats,
                 left_out=outcome.report.left_out,
                 dropped=outcome.report.dropped,
                 raised=outcome.report.raised,
@@ -246,10 +257,9 @@ class PublishedSet:
 
     def _page_files(self, ready: Ready, page: Page, data: bytes) -> dict[str, bytes]:
         label = ready.plan.section.label
-        is_written = find_override(PAGE, label) is None
         return {
-            page_file(label, page.number, format): make_format(data, format, is_written=is_written)
-            for format in formats()
+            page_file(label, page.number, format): make_format(data, format, is_written=ready.is_written)
+            for format in self._formats
         }
 
     def _is_damaged(self, files: dict[str, bytes]) -> bool:
@@ -357,8 +367,11 @@ class PublishedSet:
         return make_index(self._items(label, section)) if section.pages else None
 
     def _items(self, label: str, section: SectionEntry) -> Iterator[IndexItem]:
+        # Most texts tell without being parsed that they are not of the future.
+        recent = (timezone.now() - timedelta(days=2)).date().isoformat()
         for number, page in section.pages.items():
-            lastmod = None if is_lastmod_ahead(page.lastmod) else page.lastmod
+            is_ahead = page.lastmod is not None and page.lastmod >= recent and is_lastmod_ahead(page.lastmod)
+            lastmod = None if is_ahead else page.lastmod
             yield IndexItem(f"{section.base}{self._listed_name(label, number)}", lastmod)
 
     def _all_items(self, others: dict[str, SectionEntry]) -> Iterator[IndexItem]:
@@ -379,7 +392,7 @@ class PublishedSet:
         """Retire the files of pages of a section, and return their names."""
         retired = []
         for number in sorted(numbers):
-            forms = dict.fromkeys([*formats(), *section.pages[number].formats])
+            forms = dict.fromkeys([*self._formats, *section.pages[number].formats])
             retired += page_files(label, number, forms)
             self._note_removed(section.base, label, number, forms)
         for name in retired:
@@ -396,7 +409,7 @@ class PublishedSet:
             name
             for label, section in self.manifest.sections.items()
             for number in section.pages
-            for name in page_files(label, number, formats())
+            for name in page_files(label, number, self._formats)
         }
         for name in wanted & self.manifest.retired.keys():
             # The page is listed again.
@@ -419,7 +432,7 @@ class PublishedSet:
         return f"{self.files.directory}/{name}"
 
     def _listed_name(self, label: str, number: int) -> str:
-        return page_file(label, number, get_settings().EXTENSION)
+        return page_file(label, number, self._extension)
 
     def _base_of(self, label: str = "") -> str:
         if label in registry:

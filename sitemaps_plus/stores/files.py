@@ -6,7 +6,8 @@ import errno
 import os
 import re
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ class FileStore:
     def __init__(self, storage: Storage, prefix: str = "") -> None:
         self.storage = storage
         self.prefix = prefix
+        self._unsynced: set[str] | None = None
+        """Directories to be synced when a block of `together` ends."""
 
     def publish(self, name: str, data: bytes) -> None:
         """Make `data` the content of `name`: on a file system in one step that survives a crash.
@@ -38,9 +41,23 @@ class FileStore:
         """
         name = self.prefix + name
         if isinstance(self.storage, FileSystemStorage):
-            _replace(self.storage, name, data)
+            self._sync(_replace(self.storage, name, data))
         else:
             _save(self.storage, name, data)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Let files that are published in the block survive a crash only after it, if nothing relies on them before.
+
+        Each of them is whole or not there, whenever the machine goes down.
+        """
+        self._unsynced = set()
+        try:
+            yield
+        finally:
+            folders, self._unsynced = self._unsynced, None
+            for folder in folders:
+                _sync_directory(folder)
 
     def read(self, name: str) -> bytes | None:
         """Return the content of `name`, or None where there is no such file."""
@@ -118,6 +135,12 @@ class FileStore:
         full = self.prefix + name
         return self.storage.path(full) if isinstance(self.storage, FileSystemStorage) else full
 
+    def _sync(self, folder: str) -> None:
+        if self._unsynced is None:
+            _sync_directory(folder)
+        else:
+            self._unsynced.add(folder)
+
     def _names(self, directory: str) -> set[str] | None:
         try:
             return set(self.storage.listdir(self.prefix + directory)[1])
@@ -152,25 +175,28 @@ def _read(storage: Storage, name: str) -> bytes | None:
         return None
 
 
-def _replace(storage: FileSystemStorage, name: str, data: bytes) -> None:
-    target = Path(storage.path(name))
-    _make_directory(target.parent, storage.directory_permissions_mode)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+def _replace(storage: FileSystemStorage, name: str, data: bytes) -> str:
+    """Replace a file and return its directory, which is to be synced. Plain text for paths: there are many files."""
+    target = storage.path(name)
+    folder, base = os.path.split(target)
+    if not os.path.isdir(folder):
+        _make_directory(Path(folder), storage.directory_permissions_mode)
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{base}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
-        _give_group(Path(temporary), Path(storage.location))
-        Path(temporary).chmod(_mode(storage))
-        Path(temporary).replace(target)
+            os.fsync(handle)
+            _give_group(handle, str(storage.location))
+        os.chmod(temporary, _mode(storage))
+        os.replace(temporary, target)
     except BaseException as error:
         with suppress(FileNotFoundError):
-            Path(temporary).unlink()
+            os.unlink(temporary)
         if isinstance(error, OSError) and error.errno and not error.filename:
-            raise type(error)(error.errno, error.strerror, str(target)) from error
+            raise type(error)(error.errno, error.strerror, target) from error
         raise
-    _sync_directory(target.parent)
+    return folder
 
 
 def _make_directory(path: Path, mode: int | None) -> None:
@@ -180,7 +206,7 @@ def _make_directory(path: Path, mode: int | None) -> None:
     path.mkdir(exist_ok=True)
     if mode is not None:
         path.chmod(mode)
-    _sync_directory(path.parent)
+    _sync_directory(str(path.parent))
 
 
 def _mode(storage: FileSystemStorage) -> int:
@@ -189,15 +215,15 @@ def _mode(storage: FileSystemStorage) -> int:
     return 0o644 if given is None else given
 
 
-def _give_group(path: Path, location: Path) -> None:
+def _give_group(handle: int, location: str) -> None:
     # As Django does: the web server may have access by the group of the directory.
-    group = location.stat().st_gid
-    if os.name == "posix" and path.stat().st_gid != group:
+    group = os.stat(location).st_gid
+    if os.name == "posix" and os.fstat(handle).st_gid != group:
         with suppress(PermissionError):
-            os.chown(path, -1, group)
+            os.chown(handle, -1, group)
 
 
-def _sync_directory(path: Path) -> None:
+def _sync_directory(path: str) -> None:
     # The rename is on disk only when the directory is.
     try:
         handle = os.open(path, os.O_RDONLY)

@@ -117,7 +117,7 @@ def test_the_permissions_of_the_storage_are_kept(tmp_path: Path) -> None:
 def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Tell what was synced to the disk, directories by name, and when a file took its name."""
     done = []
-    fsync, replace = os.fsync, Path.replace
+    fsync, replace = os.fsync, os.replace
 
     def synced(handle: int) -> None:
         found = os.fstat(handle)
@@ -126,7 +126,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(Path, "replace", lambda self, target: (done.append("rename"), replace(self, target))[1])
+    monkeypatch.setattr(os, "replace", lambda path, target: (done.append("rename"), replace(path, target))[1])
     return done
 
 
@@ -136,6 +136,18 @@ def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path: Path, steps: l
     FileStore(FileSystemStorage(tmp_path)).publish("example/sitemap.xml", b"data")
 
     assert steps == ["sync file", "rename", "sync example"]
+
+
+def test_files_on_which_nothing_relies_yet_share_one_sync_of_the_directory(tmp_path: Path, steps: list[str]) -> None:
+    (tmp_path / "example").mkdir()
+    store = FileStore(FileSystemStorage(tmp_path))
+
+    with store.together():
+        store.publish("example/sitemap-products-1.xml.gz", b"data")
+        store.publish("example/sitemap-products-2.xml.gz", b"data")
+    store.publish("example/sitemap.xml", b"data")
+
+    assert steps == [*["sync file", "rename"] * 2, "sync example", "sync file", "rename", "sync example"]
 
 
 def test_new_directories_are_on_the_disk_too(tmp_path: Path, steps: list[str]) -> None:
@@ -248,7 +260,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(
 ) -> None:
     store = FileStore(FileSystemStorage(tmp_path))
     store.publish(NAME, b"old")
-    monkeypatch.setattr(os if step == "fsync" else Path, step, no_space)
+    monkeypatch.setattr(os, step, no_space)
 
     with pytest.raises(OSError, match="No space left"):
         store.publish(NAME, b"new")
@@ -275,7 +287,6 @@ def test_a_file_that_does_not_fit_leaves_the_old_one_and_nothing_else(tmp_path: 
 
 KILLED = """
 import os, signal, sys
-from pathlib import Path
 
 import django
 from django.conf import settings
@@ -286,7 +297,7 @@ django.setup()
 from sitemaps_plus.errors import MissingExtra
 from sitemaps_plus.stores.files import FileStore
 
-setattr(os if sys.argv[3] == "fsync" else Path, sys.argv[3], lambda *args: os.kill(os.getpid(), signal.SIGKILL))
+setattr(os, sys.argv[3], lambda *args: os.kill(os.getpid(), signal.SIGKILL))
 FileStore(FileSystemStorage(sys.argv[1])).publish(sys.argv[2], b"new")
 """
 

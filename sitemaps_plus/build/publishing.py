@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import timedelta
 
 from django.utils import timezone
 
-from sitemaps_plus.build.executors.base import Outcome
+from sitemaps_plus.build.ready import Ready
 from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
-from sitemaps_plus.errors import SitemapError
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.currency import unregistered
-from sitemaps_plus.plan.overrides import INDEX, PAGE, find_override
-from sitemaps_plus.plan.pages import Page, Plan
+from sitemaps_plus.plan.overrides import INDEX, find_override
+from sitemaps_plus.plan.pages import Page
 from sitemaps_plus.plan.records import record_publishings
 from sitemaps_plus.plan.sections import get_section
 from sitemaps_plus.plan.sites import SiteOrigin, directory
@@ -30,35 +28,14 @@ from sitemaps_plus.protocol.names import (
     parse_page_file,
 )
 from sitemaps_plus.protocol.writer import IndexItem
-from sitemaps_plus.render.indexes import is_lastmod_ahead, lastmod_of, make_index
-from sitemaps_plus.stores.manifest import PageEntry, SectionEntry
+from sitemaps_plus.render.indexes import is_lastmod_ahead, make_index
+from sitemaps_plus.stores.manifest import SectionEntry
 from sitemaps_plus.stores.packing import Document, formats, make_format
 from sitemaps_plus.stores.published import PublishedFiles, index_files, page_files
 from sitemaps_plus.stores.recovery import recover
-from sitemaps_plus.stores.staging import Staging
 
 Pause = Callable[[], None]
 """Called before each page is replaced; raises where the build has to end there."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Ready:
-    """The pages of a section, ready to be published."""
-
-    plan: Plan
-    pages: Sequence[Page]
-    """The pages that the index will list, in their order."""
-    outcomes: dict[int, Outcome]
-    """The outcomes of the pages that were rendered; the files of all others stay."""
-    staging: Staging
-    fingerprint: str
-    began: datetime
-    is_written: bool = field(init=False)
-    """Whether no template of the project has written the pages."""
-
-    def __post_init__(self) -> None:
-        """Look for the template once for all pages."""
-        self.is_written = find_override(PAGE, self.plan.section.label) is None
 
 
 class PublishedSet:
@@ -123,7 +100,7 @@ class PublishedSet:
         """
         label = ready.plan.section.label
         known = self.manifest.section(label)
-        entries = self._entries(ready, known)
+        entries = ready.entries(known)
         if self.is_verified:
             self._doubt_damaged(ready, known)
         changed = [page for page in ready.pages if known.digest(page.number) != entries[page.number].digest]
@@ -132,7 +109,7 @@ class PublishedSet:
         section = SectionEntry(pages=entries, fingerprint=ready.fingerprint, base=ready.plan.section.public_base)
         index = self._index(label, section)
         for page in changed:
-            self._staged(ready, page)
+            ready.staged(page)
         new = [page for page in changed if page.number not in known.pages]
         # Inserts push rows to the next page, deletes pull them back. Replace the receiving page first.
         old = [page for page in changed if page.number in known.pages]
@@ -217,50 +194,12 @@ class PublishedSet:
         if not self._is_published(index_name(), make_index(items) if items else None):
             yield "", self._why_stale(index_name(), "site")
 
-    def _entries(self, ready: Ready, known: SectionEntry) -> dict[int, PageEntry]:
-        """Return the manifest entries of the pages."""
-        entries = {}
-        shapes = {page.shape: page.shape for page in known.pages.values()}
-        for page in ready.pages:
-            before, start = known.pages.get(page.number), page.record.start_digest or ""
-            if before and is_lastmod_ahead(before.lastmod):
-                before = before._replace(lastmod=lastmod_of(page))
-            if page.number not in ready.outcomes:
-                entry = before or known.pages[page.number]
-                entries[page.number] = entry if entry.start == start else entry._replace(start=start)
-                continue
-            outcome = ready.outcomes[page.number]
-            found = outcome.found
-            # The date moves only with a change that the page shows.
-            is_same = before is not None and before.digest == found["digest"]
-            entries[page.number] = PageEntry(
-                digest=found["digest"],
-                urls=found["urls"],
-                bytes=found["size"],
-                lastmod=before.lastmod if before and is_same else lastmod_of(page),
-                formats=self._formats,
-                left_out=outcome.report.left_out,
-                dropped=outcome.report.dropped,
-                raised=outcome.report.raised,
-                shape=shapes.setdefault(outcome.shape, outcome.shape),
-                start=start,
-            )
-        return entries
-
     def _doubt_damaged(self, ready: Ready, known: SectionEntry) -> None:
         """Mark the pages whose files are damaged as unfinished."""
         for page in ready.pages:
-            if page.number in ready.outcomes and known.digest(page.number):
-                data = self._staged(ready, page)
-                if self._is_damaged(self._page_files(ready, page, data)):
-                    known.doubt(page.number)
-
-    def _page_files(self, ready: Ready, page: Page, data: bytes) -> dict[str, bytes]:
-        label = ready.plan.section.label
-        return {
-            page_file(label, page.number, format): make_format(data, format, is_written=ready.is_written)
-            for format in self._formats
-        }
+            is_known = page.number in ready.outcomes and known.digest(page.number)
+            if is_known and self._is_damaged(ready.files(page)):
+                known.doubt(page.number)
 
     def _is_damaged(self, files: dict[str, bytes]) -> bool:
         return not all(self.store.holds(self._path(name), data) for name, data in files.items())
@@ -288,23 +227,10 @@ class PublishedSet:
     def _replace(self, ready: Ready, page: Page, pause: Pause, *, is_doubted: bool) -> None:
         pause()
         label, base = ready.plan.section.label, ready.plan.section.public_base
-        for name, data in self._page_files(ready, page, self._staged(ready, page)).items():
+        for name, data in ready.files(page).items():
             if self._publish_file(name, data, is_doubted=is_doubted):
                 # Also under the name in the index: a web server may make that from the file.
                 self.changed[f"{base}{name}"] = self.changed[f"{base}{self._listed_name(label, page.number)}"] = None
-
-    def _staged(self, ready: Ready, page: Page) -> bytes:
-        label = ready.plan.section.label
-        try:
-            data = ready.staging.read(page_file(label, page.number))
-        except FileNotFoundError:
-            data = b""
-        if zlib.crc32(data) != ready.outcomes[page.number].crc:
-            raise SitemapError(
-                f"Page {page.number} of the sitemap {label!r} was damaged or lost in {ready.staging.path}, where it "
-                "waited to be published. Build again; if that does not help, set STAGING to another place."
-            )
-        return data
 
     def _publish_file(self, name: str, data: bytes, *, is_doubted: bool) -> bool:
         """Replace a file and return whether its bytes changed; one that `is_doubted` is compared first."""

@@ -12,7 +12,8 @@ from sitemaps_plus.build.due import CONFIRMING, VERIFIED, due_check
 from sitemaps_plus.build.executors.base import Executor, Outcome, Task, declaration
 from sitemaps_plus.build.executors.here import Here
 from sitemaps_plus.build.options import BuildOptions
-from sitemaps_plus.build.publishing import PublishedSet, Ready
+from sitemaps_plus.build.publishing import PublishedSet
+from sitemaps_plus.build.ready import Ready
 from sitemaps_plus.build.results import BuildProgress, SectionResult
 from sitemaps_plus.build.shrink_guard import why_not_publish
 from sitemaps_plus.conf import get_settings

@@ -15,6 +15,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 os.environ["DJANGO_SETTINGS_MODULE"] = "serving_settings"
 
 from django.conf import settings  # noqa: E402 - knows its module only now
+from django.core.cache import caches  # noqa: E402
 from django.core.handlers.wsgi import WSGIHandler  # noqa: E402
 from django.core.wsgi import get_wsgi_application  # noqa: E402
 
@@ -102,9 +103,11 @@ def cases(*, with_contrib: bool = True) -> dict[str, Request]:
     """Return the requests to measure, by their names in the tables; fill the caches first."""
     tag = ask(Request(path=PAGE)).headers["ETag"]
     ask(Request(path="/sitemap.xml"))
+    caches[settings.SITEMAPS_PLUS["CACHE"]].set("bytes", os.urandom(ask(Request(path=PAGE)).size))
     found = {
         "empty view": Request(path="/empty"),
         "empty view that asks the cache": Request(path="/asking"),
+        "empty view that reads a page's bytes": Request(path="/reading"),
         "page": Request(path=PAGE),
         "page, not packed": Request(path=PAGE, gzip=False),
         "page, 304": Request(path=PAGE, headers={"If-None-Match": tag}),

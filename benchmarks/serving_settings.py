@@ -4,8 +4,9 @@ from settings import *  # noqa: F403
 from settings import HOST, env
 
 ALIAS = env.str("BENCH_CACHE", default="locmem")
-"""The cache for the pages of this project: ``locmem`` or ``redis``."""
+"""The cache for the pages of this project: one of ``CACHES``."""
 REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+MEMCACHED = env.str("MEMCACHED", default="127.0.0.1:11211")
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -30,15 +31,26 @@ MIDDLEWARE = [
 ]
 ROOT_URLCONF = "shop.urls_serving"
 
+# Different in each run, so that no run uses keys of an earlier one.
+OWN = {"KEY_PREFIX": env.str("BENCH_PREFIX", default="sitemaps-bench")}
+READ = {"socket_read_size": 1_048_576}
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
     "locmem": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "plus"},
     "contrib": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "contrib"},
-    "redis": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+    # Both with the options of docs/how-to/caching.md.
+    "redis": {**OWN, "BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL, "OPTIONS": READ},
+    "django-redis": {
+        **OWN,
+        "BACKEND": "django_redis.cache.RedisCache",
         "LOCATION": REDIS_URL,
-        # Different in each run, so that no run uses keys of an earlier one.
-        "KEY_PREFIX": env.str("BENCH_PREFIX", default="sitemaps-bench"),
+        "VERSION": 2,
+        "OPTIONS": {"CONNECTION_POOL_KWARGS": READ},
+    },
+    "memcached": {
+        **OWN,
+        "BACKEND": "django.core.cache.backends.memcached.PyMemcacheCache",
+        "LOCATION": MEMCACHED,
     },
 }
 

@@ -6,7 +6,7 @@ import logging
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
@@ -56,11 +56,15 @@ _CONTENT_TYPES = {
     "xml.gz": "application/gzip",
     "txt": "text/plain; charset=utf-8",
 }
-_CONDITIONS = ("HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", "HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE")
+# They have precedence over the others (RFC 9110, 13.2.2).
+_PRECONDITIONS = {"HTTP_IF_MATCH", "HTTP_IF_UNMODIFIED_SINCE"}
+_CONDITIONS = {"HTTP_IF_NONE_MATCH", "HTTP_IF_MODIFIED_SINCE", *_PRECONDITIONS}
 # The headers of a 304 (RFC 9110, 15.4.5); a content type would describe content that is not there.
 _WITHOUT_CONTENT = ("ETag", "Cache-Control", "Last-Modified", "Vary")
 _PER_VISITOR = ("", "cookie", "accept-language")
 _ZERO = re.compile(r";\s*q=0(?:\.0*)?\s*$")
+# The same pages are requested again and again, and writing a date takes as long as all other headers.
+_date_text = lru_cache(maxsize=1_000)(http_date)
 
 
 class _PublicHeaders(ResponseHeaders):
@@ -80,6 +84,9 @@ class _Public(HttpResponseBase):
 
     def __init__(self, *args: Any, headers: Mapping[str, str] | None = None, **kwargs: Any) -> None:
         """Make a response with these headers and no others, or with those that Django gives it."""
+        if headers is not None:
+            # Else Django would make a content type of its settings.
+            kwargs["content_type"] = ""
         super().__init__(*args, **kwargs)
         self.headers = _PublicHeaders(self.headers if headers is None else headers)
 
@@ -195,15 +202,15 @@ def _may_see_health(request: HttpRequest) -> bool:
 
 
 def _respond(request: HttpRequest, wanted: Wanted, extension: str) -> HttpResponseBase:
-    is_conditional = any(name in request.META for name in _CONDITIONS)
+    is_conditional = not _CONDITIONS.isdisjoint(request.META)
     served = serve(wanted, with_bytes=not is_conditional and request.method != "HEAD")
     is_packed = extension == "xml.gz" or _accepts_gzip(request)
     headers = _headers(served, extension, is_packed)
     if is_conditional:
-        early = get_conditional_response(request, headers["ETag"], _last_modified(served))
-        if early is not None:
+        status = _early_status(request, headers["ETag"], served)
+        if status is not None:
             kept = {name: value for name, value in headers.items() if name in _WITHOUT_CONTENT}
-            return PublicResponse(status=early.status_code, headers=kept)
+            return PublicResponse(status=status, headers=kept)
         if request.method != "HEAD":
             served = serve(wanted)
             headers = _headers(served, extension, is_packed)
@@ -220,6 +227,15 @@ def _respond(request: HttpRequest, wanted: Wanted, extension: str) -> HttpRespon
     return PublicStream(_async(chunks) if isinstance(request, ASGIRequest) else chunks, headers=headers)
 
 
+def _early_status(request: HttpRequest, etag: str, served: Served) -> int | None:
+    """Return the status that the conditions of a request call for without content, 304 or 412, or None."""
+    # Most crawlers send back the ETag; parsing it would take as long as reading the settings, the site and the headers.
+    if request.META.get("HTTP_IF_NONE_MATCH") == etag and _PRECONDITIONS.isdisjoint(request.META):
+        return 304
+    early = get_conditional_response(request, etag, _last_modified(served))
+    return None if early is None else early.status_code
+
+
 def _headers(served: Served, extension: str, is_packed: bool) -> dict[str, str]:
     headers = {
         "Content-Type": _CONTENT_TYPES[extension],
@@ -234,7 +250,7 @@ def _headers(served: Served, extension: str, is_packed: bool) -> dict[str, str]:
     if control := get_settings().CACHE_CONTROL:
         headers["Cache-Control"] = control
     if (modified := _last_modified(served)) is not None:
-        headers["Last-Modified"] = http_date(modified)
+        headers["Last-Modified"] = _date_text(modified)
     return headers
 
 

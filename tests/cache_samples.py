@@ -23,7 +23,7 @@ TABLE = "documents_in_a_test"
 PROCESSES = 3
 
 in_a_database = pytest.param("database", marks=pytest.mark.django_db(transaction=True))
-each_cache = pytest.mark.parametrize("kind", ["locmem", "file", "redis", "memcached", in_a_database])
+each_cache = pytest.mark.parametrize("kind", ["locmem", "file", "redis", "django-redis", "memcached", in_a_database])
 
 
 def answering(url: str, package: str) -> str:
@@ -47,6 +47,15 @@ def config_of(kind: str, folder: Path) -> dict[str, Any]:
     if kind == "redis":
         answering(REDIS, "redis")
         return {"BACKEND": f"{backends}.redis.RedisCache", "LOCATION": REDIS, **own}
+    if kind == "django-redis":
+        answering(REDIS, "django_redis")
+        # As in docs/how-to/caching.md.
+        options = {
+            "SOCKET_CONNECT_TIMEOUT": 1,
+            "SOCKET_TIMEOUT": 2,
+            "CONNECTION_POOL_KWARGS": {"socket_read_size": 1_048_576},
+        }
+        return {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": REDIS, "OPTIONS": options, **own}
     if kind == "memcached":
         address = answering(MEMCACHED, "pymemcache")
         return {"BACKEND": f"{backends}.memcached.PyMemcacheCache", "LOCATION": address, **own}

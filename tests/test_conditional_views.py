@@ -184,6 +184,14 @@ def test_a_tag_goes_before_a_date(client: Client) -> None:
     assert client.get(PAGE, headers={"if-unmodified-since": http_date(1e6)}).status_code == 412
 
 
+def test_a_tag_or_date_that_a_client_insists_on_goes_before_a_tag_that_it_has(client: Client) -> None:
+    make_products(3)
+    tag = client.get(PAGE).headers["ETag"]
+
+    for insists in ({"if-match": '"other"'}, {"if-unmodified-since": http_date(1e6)}):
+        assert client.get(PAGE, headers={"if-none-match": tag, **insists}).status_code == 412
+
+
 def test_an_unchanged_page_costs_no_query_and_no_rendering(
     client: Client, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

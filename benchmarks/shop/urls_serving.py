@@ -26,9 +26,16 @@ def asking(request: HttpRequest) -> HttpResponse:
     return HttpResponse()
 
 
+def reading(request: HttpRequest) -> HttpResponse:
+    """Answer with nothing, and ask for as many bytes as a page has."""
+    caches[settings.SITEMAPS_PLUS["CACHE"]].get_many(["one", "other", "bytes"])["bytes"]
+    return HttpResponse()
+
+
 urlpatterns = [
     path("empty", empty),
     path("asking", asking),
+    path("reading", reading),
     path("contrib.xml", views.sitemap, SITEMAPS),
     path("contrib-cached.xml", cached(views.sitemap), SITEMAPS),
     path("contrib-packed.xml", gzip_page(cached(views.sitemap)), SITEMAPS),

@@ -108,13 +108,14 @@ def _is_current(wanted: Wanted, kept: Kept, recheck_since: float) -> bool:
     """
     now = time.time()
     # The upper bound: a clock that is set back must not extend the rest.
-    if now < _next_try.get(wanted.name, 0.0) <= now + LATEST:
+    if _next_try and now < _next_try.get(wanted.name, 0.0) <= now + LATEST:
         return True
     age = now - kept.checked_at
-    may_check = age > LOOK_EVERY and not now < _next_check.get(wanted.name, 0.0) <= now + LATEST
-    has_changed = recheck_since > kept.checked_at and may_check
     # A negative age comes from a clock that was wrong.
-    return 0 <= age < get_settings().CHECK_EVERY and not has_changed
+    if not 0 <= age < get_settings().CHECK_EVERY:
+        return False
+    has_changed = recheck_since > kept.checked_at and age > LOOK_EVERY
+    return not has_changed or now < _next_check.get(wanted.name, 0.0) <= now + LATEST
 
 
 def _from_cache(cache: DocumentCache, wanted: Wanted, kept: Kept) -> Served | None:

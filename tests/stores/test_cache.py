@@ -178,7 +178,7 @@ def test_however_writers_and_readers_mingle_a_reader_gets_a_whole_version_or_non
         assert cache.read(NAME, last) == b"last version"
 
 
-@pytest.mark.parametrize("kind", ["locmem", "file", "redis", "memcached"])
+@pytest.mark.parametrize("kind", ["locmem", "file", "redis", "django-redis", "memcached"])
 def test_readers_never_get_other_bytes_while_a_document_is_replaced(
     documents: DocumentCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,7 +395,7 @@ def test_a_value_that_this_release_did_not_write_is_warned_of_once_a_minute(
     assert "a value that this release did not write" in caplog.text
 
 
-@pytest.mark.parametrize("kind", ["redis", "file"])
+@pytest.mark.parametrize("kind", ["redis", "django-redis", "file"])
 def test_what_cannot_be_unpickled_is_replaced_by_the_next_rendering(
     documents: DocumentCache, config: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -422,7 +422,7 @@ def test_what_cannot_be_unpickled_is_replaced_by_the_next_rendering(
 # Looking again.
 
 
-@pytest.mark.parametrize("kind", ["locmem", "file", "redis", "memcached"])
+@pytest.mark.parametrize("kind", ["locmem", "file", "redis", "django-redis", "memcached"])
 def test_who_finds_a_document_hears_when_its_section_changed(documents: DocumentCache) -> None:
     kept = put(documents, b"data")
     before = time.time()

@@ -95,7 +95,7 @@ def test_a_claim_in_a_database_runs_out(documents: DocumentCache, monkeypatch: p
     _until_claimed([documents])
 
 
-@pytest.mark.parametrize("kind", ["locmem", "redis", "memcached", "file"])
+@pytest.mark.parametrize("kind", ["locmem", "redis", "django-redis", "memcached", "file"])
 def test_of_threads_that_ask_at_once_one_gets_the_claim(documents: DocumentCache, config: dict[str, Any]) -> None:
     barrier = threading.Barrier(4)
 
@@ -153,7 +153,7 @@ def _in_all(
             drop_table()
 
 
-each_shared_cache = pytest.mark.parametrize("kind", ["file", "redis", "memcached", in_a_database])
+each_shared_cache = pytest.mark.parametrize("kind", ["file", "redis", "django-redis", "memcached", in_a_database])
 
 
 @each_shared_cache

@@ -165,7 +165,17 @@ def _silent_memcached(address: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("config_for", [_silent_redis, _silent_memcached])
+def _silent_django_redis(address: str) -> dict[str, Any]:
+    pytest.importorskip("django_redis")
+    silent = _silent_redis(address)
+    return {
+        "BACKEND": "django_redis.cache.RedisCache",
+        "LOCATION": silent["LOCATION"],
+        "OPTIONS": {"CONNECTION_POOL_KWARGS": silent["OPTIONS"]},
+    }
+
+
+@pytest.mark.parametrize("config_for", [_silent_redis, _silent_django_redis, _silent_memcached])
 def test_a_server_that_never_answers_costs_one_time_out(
     settings: Any, caplog: pytest.LogCaptureFixture, config_for: Callable[[str], dict[str, Any]]
 ) -> None:

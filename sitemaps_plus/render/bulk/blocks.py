@@ -82,15 +82,11 @@ class Blocks:
     @property
     def takes_texts(self) -> bool:
         """Whether `of_texts` can make a block: only addresses and dates differ from row to row."""
-        return not self.section.hooks.media and set(self._pattern.columns) <= (
-            {"lastmod"} if self._dates.select else set()
-        )
+        written = {"lastmod"} if self._dates.select else set()
+        return not self.section.hooks.media and written >= set(self._pattern.columns)
 
     def of_texts(self, columns: Columns) -> tuple[bytes, int, set[str] | None, Moments] | None:
-        """Return text, number of URLs and names of the block of rows whose columns are texts, and their dates.
-
-        None if a row is not plain.
-        """
+        """Return the text of rows whose columns are texts, its URLs, names and dates; None if a row is not plain."""
         slow: set[int] = set()
         count = len(columns[0])
         texts, has_all, moments = self._texts(range(count), columns, slow)
@@ -130,10 +126,7 @@ class Blocks:
     def _texts(
         self, keys: Sequence[object], columns: Columns, slow: set[int]
     ) -> tuple[dict[str, Texts], bool, Moments]:
-        """Return the columns of texts, whether all rows have a date, and the dates given as texts.
-
-        The rows that are not plain are added to `slow`.
-        """
+        """Return columns of texts, whether all rows have a date, and the dates; add rows that are odd to `slow`."""
         texts: dict[str, Texts] = {}
         for at, address in enumerate(self.addresses):
             for number, column in enumerate(address.columns(columns, slow)):

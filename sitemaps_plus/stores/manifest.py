@@ -130,21 +130,18 @@ class ManifestFile:
     def read(self) -> Manifest | None:
         """Return the manifest; None where there is none, or none that can be read: then a build makes it again."""
         data = self._store.read(self._path(NAME))
-        if data is None:
-            return None
-        try:
-            given = json.loads(data, object_hook=_page_or_dict)
-            manifest = _load(given)
-            for note in self._read_notes(_checked(given["build"], str)):
-                _add_note(manifest, note)
-            if given["build"] and index_name() in manifest.indexes:
-                # A build broke off, perhaps while it replaced the index of the site.
-                manifest.indexes[index_name()] = ""
-        except _BROKEN as error:
-            logger.warning("%s cannot be read, so that every page is rendered: %r", self.where, error)
-            return None
-        self._last = _digest(data)
-        return manifest
+        while data is not None:
+            try:
+                manifest, has_notes = self._read_with_notes(data)
+            except _BROKEN as error:
+                logger.warning("%s cannot be read, so that every page is rendered: %r", self.where, error)
+                return None
+            was, data = data, self._store.read(self._path(NAME)) if has_notes else data
+            # A build that ended in between has removed the notes.
+            if data == was:
+                self._last = _digest(was)
+                return manifest
+        return None
 
     def write(self, manifest: Manifest) -> None:
         """Store the whole manifest, if it differs from the stored one; then notes do not count any more."""
@@ -180,6 +177,18 @@ class ManifestFile:
         self._store.publish(self._path(NAME), data)
         self._last, self._build = _digest(data), build
         self._notes.clear()
+
+    def _read_with_notes(self, data: bytes) -> tuple[Manifest, bool]:
+        """Return the manifest of the file with `data`, and whether notes belong to it."""
+        given = json.loads(data, object_hook=_page_or_dict)
+        manifest = _load(given)
+        build = _checked(given["build"], str)
+        for note in self._read_notes(build):
+            _add_note(manifest, note)
+        if build and index_name() in manifest.indexes:
+            # A build broke off, perhaps while it replaced the index of the site.
+            manifest.indexes[index_name()] = ""
+        return manifest, bool(build)
 
     def _read_notes(self, build: str) -> Iterator[dict[str, Any]]:
         for number in count(1) if build else ():

@@ -334,3 +334,32 @@ def test_a_note_that_could_not_be_written_leaves_no_gap(monkeypatch: pytest.Monk
     found = ManifestFile(store, "example.com").read()
     assert found
     assert found.sections == manifest.sections
+
+
+def test_a_reader_sees_a_whole_manifest_while_a_build_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FileStore(InMemoryStorage())
+    other = "f" * 64
+    manifest = Manifest(
+        origin="https://example.com", sections={label: SectionEntry(pages={1: page()}) for label in "ab"}
+    )
+    ManifestFile(store, "example.com").write(manifest)
+    build = ManifestFile(store, "example.com")
+    build.read()
+    build.write_section(manifest, "a")
+    for label in "ab":
+        manifest.sections[label] = SectionEntry(pages={1: page(digest=other)})
+        build.write_section(manifest, label)
+    read, ends = store.read, iter([True])
+
+    def read_while_the_build_ends(path: str) -> bytes | None:
+        data = read(path)
+        if next(ends, False):
+            build.write(manifest)
+            build.remove_notes(())
+        return data
+
+    monkeypatch.setattr(store, "read", read_while_the_build_ends)
+    found = ManifestFile(store, "example.com").read()
+
+    assert found is not None
+    assert {label: section.digest(1) for label, section in found.sections.items()} == {"a": other, "b": other}

@@ -8,7 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import BooleanField, Expression, F, Field, Func, IntegerField, Lookup, Model, Q, Value
+from django.db.models import (
+    BooleanField,
+    Expression,
+    F,
+    Field,
+    Func,
+    GeneratedField,
+    IntegerField,
+    Lookup,
+    Model,
+    Q,
+    Value,
+)
 
 from sitemaps_plus.errors import InvalidSitemap
 
@@ -140,4 +152,4 @@ def stored_field(field: Any) -> Any:
     """Return the field that decides what the column holds: for a relation, the key that it finally points to."""
     while field.is_relation:
         field = field.target_field
-    return field
+    return field.output_field if isinstance(field, GeneratedField) else field

@@ -52,7 +52,14 @@ class AggregateStatement(_Statement):
 
     @classmethod
     def of(cls, rows: QuerySet[Any], aggregates: Mapping[str, Any]) -> AggregateStatement | None:
-        """Return the statement; None where Django needs a subquery, or knows that there are no rows."""
+        """Return the statement; None where Django needs a subquery, or knows that there are no rows.
+
+        None also where a package has its own class of queries: those of soft deletion add a condition when they are
+        compiled.
+        """
+        is_own = type(rows).aggregate is not QuerySet.aggregate or type(rows).count is not QuerySet.count
+        if type(rows.query) is not Query or is_own:
+            return None
         query: Any = rows.query.chain(klass=_Uncompiled)
         try:
             query.get_aggregation(rows.db, dict(aggregates))

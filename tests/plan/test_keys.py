@@ -6,13 +6,14 @@ from decimal import Decimal
 
 import pytest
 from django.db import transaction
+from django.db.models import F, GeneratedField, UUIDField
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from factories import BundleFactory, ProductFactory, TokenFactory
 from sitemaps_plus.errors import InvalidSitemap
-from sitemaps_plus.plan.keys import Key
+from sitemaps_plus.plan.keys import Key, stored_field
 from testapp.models import Box, Bundle, Cell, Label, Note, Number, Product, Reading, Seat, Token, Word
 
 
@@ -194,3 +195,10 @@ def test_a_comparison_of_several_columns_holds_in_joins_and_subqueries():
         "1/c",
         "2/a",
     ]
+
+
+def test_a_generated_column_holds_what_its_output_field_stores():
+    output = UUIDField()
+    generated = GeneratedField(expression=F("id"), output_field=output, db_persist=True)
+
+    assert stored_field(generated) is output

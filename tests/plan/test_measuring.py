@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db.models import F
+from django.db.models import F, Q, QuerySet
+from django.db.models.sql import Query
 from django.utils import timezone
 
 from factories import CellFactory, ProductFactory, SeatFactory, TokenFactory, WordFactory
@@ -38,6 +39,38 @@ class Empty(Dated):
     """Django knows that there are no rows."""
 
     queryset = Product.objects.filter(pk__in=[])
+
+
+class WithoutDeleted(Query):
+    """A query that adds a condition when it is compiled, as packages for soft deletion do."""
+
+    def get_compiler(self, *args, **options):
+        query = self.clone()
+        query.__class__ = Query
+        query.add_q(~Q(name="deleted"))
+        return query.get_compiler(*args, **options)
+
+
+class SoftDeleted(Dated):
+    """Some of its rows are hidden by the class of its query."""
+
+    def get_queryset(self):
+        return QuerySet(Product, query=WithoutDeleted(Product))
+
+
+class Doubled(QuerySet):
+    """Counts and adds up in its own way."""
+
+    def aggregate(self, *args, **named):
+        return {**super().aggregate(*args, **named), "rows": 2 * super().count()}
+
+    def count(self):
+        return 2 * super().count()
+
+
+class OwnAggregate(Dated):
+    def get_queryset(self):
+        return Doubled(Product)
 
 
 def measured_alike(section):
@@ -100,3 +133,13 @@ def test_a_statement_is_compiled_once_for_all_pages_with_the_same_bounds(monkeyp
 
     # The first page has no start, the last one no end.
     assert len(compiled) == 3
+
+
+@pytest.mark.parametrize("sitemap", [SoftDeleted, OwnAggregate])
+def test_a_class_of_queries_that_is_not_django_s_own_is_asked_itself(sitemap):
+    ProductFactory.bulk(30)
+    Product.objects.filter(pk__in=[one.pk for one in Product.objects.order_by("pk")[3:5]]).update(name="deleted")
+
+    pages = measured_alike(section_of(sitemap))
+
+    assert sum(page.record.rows for page in pages) == (28 if sitemap is SoftDeleted else 60)

@@ -61,6 +61,8 @@ class Plan:
     """Whether pages were added by the refresh that returned it."""
     has_failed: bool = False
     """Whether the section could not be checked, so that this is what was last stored."""
+    is_stored: bool = True
+    """Whether the next request finds it; False if the database refused it, so that it is only in memory."""
 
     @property
     def checked_at(self) -> datetime | None:

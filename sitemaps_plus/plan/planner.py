@@ -48,6 +48,7 @@ def refresh(
     renders_all: bool = False,
     published: SectionEntry | None = None,
     only: Collection[int] | None = None,
+    attempts: int = 2,
 ) -> Plan:
     """Return the plan of a section after checking each of its pages that is due, see `plan.checking.Check`.
 
@@ -56,8 +57,8 @@ def refresh(
     `force` checks all pages, `since` also those that were not checked after that moment, and `only` at most the pages
     with these numbers. `repack` divides the section again under new numbers. `split` has the numbers of pages that are
     full, and the first row that each has no room for: the rows from there on move to as many new pages as they need. If
-    the caller `renders_all` pages, rows are only counted where rendering adds them up. If the database refuses writes,
-    the plan is made in memory.
+    the caller `renders_all` pages, rows are only counted where rendering adds them up. If the database refuses writes
+    at each of the `attempts`, the plan is made in memory.
 
     A build gives the manifest entry of the section as `published`. A page by key then keeps the number of the published
     page with the same start, and never has that of another one, also after the tables were lost or restored.
@@ -72,8 +73,8 @@ def refresh(
     records = list(active(section)[:1] if split or planner.checks_all else active(section))
     if not (split or planner.is_due(records)):
         return make_plan(section, records)
-    # Twice: the first attempt may lose a deadlock with another planner, which has finished by the second.
-    for is_last in (False, True):
+    # Two: the first attempt may lose a deadlock with another planner, which has finished by the second.
+    for left in reversed(range(attempts)):
         try:
             if not records:
                 _make_lock(section)
@@ -81,12 +82,22 @@ def refresh(
             return replace(make_plan(section, records), has_new_pages=planner.has_new_pages)
         except DatabaseError as error:
             planner = plan_again()
-            if is_last:
+            if not left:
                 logger.warning("Sitemap section %s: the plan of its pages cannot be stored: %s", section.label, error)
     records = list(active(section))
     if split or planner.is_due(records):
         records = planner.renew(records, repack=repack, split=split)
+        return replace(make_plan(section, records), is_stored=False)
     return make_plan(section, records)
+
+
+def can_store() -> bool:
+    """Return whether the database takes writes, by one that changes no row, and so waits for no lock of a row."""
+    using = router.db_for_write(SitemapPage)
+    with suppress(DatabaseError), transaction.atomic(using=using):
+        SitemapPage.objects.using(using).filter(pk=0).update(number=F("number"))
+        return True
+    return False
 
 
 def _renew_stored(planner: _Planner, *, repack: bool, split: Mapping[int, KeyValue] | None) -> list[SitemapPage]:

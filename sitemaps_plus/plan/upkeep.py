@@ -6,7 +6,6 @@ import logging
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -18,7 +17,7 @@ from sitemaps_plus.conf import get_settings
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan.checking import Check, differing, values_of
 from sitemaps_plus.plan.pages import Page, Plan, active, numbered, read_page, stored_plan
-from sitemaps_plus.plan.planner import refresh
+from sitemaps_plus.plan.planner import can_store, refresh
 from sitemaps_plus.plan.sections import Section
 from sitemaps_plus.plan.validators import moment
 
@@ -31,8 +30,8 @@ OPEN = 10
 """The last page of a section counts as checked so many times longer ago: most rows are appended."""
 
 
-# Site and label of sections that failed when they were last checked.
-_failing: set[tuple[int, str]] = set()
+# When sections failed that failed at their last check, in seconds since 1970; by site and label.
+_failed_at: dict[tuple[int, str], float] = {}
 
 
 def refresh_page(section: Section, number: int, *, since: datetime | None = None) -> Plan:
@@ -45,29 +44,48 @@ def refresh_page(section: Section, number: int, *, since: datetime | None = None
         return refresh(section, since=since)
     page, has_new_pages = read_page(section, number), False
     if page is None or page.record.layout != section.layout:
-        first = active(section).first()
-        if first is None or first.layout != section.layout:
-            plan = refresh(section, only=())
-            has_new_pages = plan.has_new_pages
-            page = next((page for page in plan.pages if page.number == number), None)
+        plan = _with_new_pages(section, number, since)
+        has_new_pages = plan.has_new_pages
+        page = next((page for page in plan.pages if page.number == number), None)
     if page is None:
         return Plan(section=section, pages=[], has_new_pages=has_new_pages)
     check = Check(section, since)
     if check.is_due(page.record):
-        page = _checked(check, page)
-        if page is None:
-            plan = refresh(section, since=since, only=[number])
-            return replace(plan, has_new_pages=plan.has_new_pages or has_new_pages)
+        found = _checked(check, page, since)
+        if isinstance(found, Plan):
+            return replace(found, has_new_pages=found.has_new_pages or has_new_pages)
+        page = found
     return Plan(section=section, pages=[page], has_new_pages=has_new_pages)
 
 
-def _checked(check: Check, page: Page) -> Page | None:
-    """Return a page by key after checking it; None if that takes a planner: to split it, or to do it in memory."""
+def _with_new_pages(section: Section, number: int, since: datetime | None) -> Plan:
+    """Return a plan that may have page `number`, which is not stored: of a new layout, or of a split in memory."""
+    first = active(section).first()
+    if first is None or first.layout != section.layout:
+        return refresh(section, only=())
+    if numbered(section).filter(number=number).exists() or can_store():
+        return Plan(section=section, pages=[])
+    # An index that was made in memory may list it.
+    return refresh(section, since=since, attempts=0)
+
+
+def _checked(check: Check, page: Page, since: datetime | None) -> Page | Plan:
+    """Return a page by key after checking it; a plan with it if that takes a planner: to split it, or in memory."""
+    try:
+        checked, attempts = _stored(check, page), 2
+    except DatabaseError:
+        # Whoever has waited for a lock in vain does not wait twice more.
+        checked, attempts = None, 1
+    return checked or refresh(check.section, since=since, only=[page.number], attempts=attempts)
+
+
+def _stored(check: Check, page: Page) -> Page | None:
+    """Return a page by key after storing its check; None if it has to be split."""
     using, section, record = router.db_for_write(SitemapPage), check.section, page.record
     if record.pk is None:
         # The database refuses writes: the whole plan was made in memory.
         return replace(page, record=check.note(record, check.measure(page)))
-    with suppress(DatabaseError), transaction.atomic(using=using):
+    with transaction.atomic(using=using):
         # Only this page is locked: a planner locks all pages before it changes one of them.
         numbered(section, using).filter(pk=record.pk).update(number=F("number"))
         stored = active(section, using).filter(pk=record.pk).first()
@@ -81,8 +99,7 @@ def _checked(check: Check, page: Page) -> Page | None:
             return None
         before = values_of(stored)
         check.note(stored, found).save(using=using, update_fields=differing(stored, before))
-        return replace(page, record=stored)
-    return None
+    return replace(page, record=stored)
 
 
 class _Turn(NamedTuple):
@@ -102,7 +119,8 @@ class Round:
     """The checks of all pages of some sections, of which each request for an index makes as many as its time allows.
 
     What is left is due at the next request. `since` makes pages due sooner. `is_needed` says that the index is about
-    one section, so that nothing can be shown without its plan.
+    one section, so that nothing can be shown without its plan. If the database refuses writes, the next request would
+    begin again: then all pages of all sections are checked in memory, however long it takes.
     """
 
     def __init__(self, sections: Sequence[Section], since: datetime | None = None, *, is_needed: bool = False) -> None:
@@ -111,50 +129,65 @@ class Round:
         self._is_needed = is_needed
         self._left = BUDGET
         self._has_checked = False
+        self._in_memory: dict[int, Plan] = {}
+        self._is_refused = False
 
     def plans(self) -> list[Plan]:
         """Return the plan of each section, after checking pages for as long as the time of this round lasts."""
         started = time.monotonic()
-        plans = [self._known(section) for section in self._sections]
+        plans = [self._known(at) for at in range(len(self._sections))]
         # One for all pages of a section, whose statements are compiled once.
         checks = [Check(section, self._since) for section in self._sections]
         checked: dict[tuple[int, int], Page] = {}
-        for turn in sorted(self._turns(plans, checks), key=self._order):
-            if self._has_checked and time.monotonic() - started >= self._left:
+        for turn in sorted(self._turns(plans, checks), key=lambda turn: (-turn.age, turn.rank)):
+            if self._has_checked and not self._is_refused and time.monotonic() - started >= self._left:
                 break
             section, plan = self._sections[turn.at], plans[turn.at]
-            if plan.has_failed:
+            if plan.has_failed or turn.at in self._in_memory:
                 continue
             self._has_checked = True
             try:
-                if turn.page and (page := _checked(checks[turn.at], turn.page)):
-                    checked[turn.at, page.number] = page
-                else:
-                    newer = refresh(section, since=self._since, only=[turn.page.number] if turn.page else None)
-                    plans[turn.at] = replace(newer, has_new_pages=newer.has_new_pages or plan.has_new_pages)
-                _failing.discard((section.site.id, section.label))
+                found = self._after(turn, checks[turn.at])
+                _failed_at.pop((section.site.id, section.label), None)
             except Exception as error:
-                plans[turn.at] = self._last_known(section, error)
+                found = self._last_known(section, error)
+            if isinstance(found, Plan):
+                plans[turn.at] = replace(found, has_new_pages=found.has_new_pages or plan.has_new_pages)
+            else:
+                checked[turn.at, found.number] = found
         self._left -= time.monotonic() - started
         return [
             replace(plan, pages=[checked.get((at, page.number), page) for page in plan.pages])
             for at, plan in enumerate(plans)
         ]
 
-    def _known(self, section: Section) -> Plan:
+    def _known(self, at: int) -> Plan:
+        if at in self._in_memory:
+            return self._in_memory[at]
+        section = self._sections[at]
         try:
-            return refresh(section, only=())
+            plan = refresh(section, only=())
         except Exception as error:
             return self._last_known(section, error)
+        self._is_refused |= not plan.is_stored
+        return plan
 
-    def _order(self, turn: _Turn) -> tuple[bool, float, int]:
-        section = self._sections[turn.at]
-        # Sections that fail come last: their pages stay the oldest, and would use up the time of all others.
-        return (section.site.id, section.label) in _failing, -turn.age, turn.rank
+    def _after(self, turn: _Turn, check: Check) -> Page | Plan:
+        """Return a page after its turn; the plan of its section if that was made anew."""
+        section = check.section
+        if turn.page and not self._is_refused:
+            found = _checked(check, turn.page, self._since)
+            if isinstance(found, Page) or found.is_stored:
+                return found
+            self._is_refused = True
+        plan = refresh(section, since=self._since, attempts=0 if self._is_refused else 2)
+        if not plan.is_stored:
+            self._is_refused, self._in_memory[turn.at] = True, plan
+        return plan
 
     def _last_known(self, section: Section, error: Exception) -> Plan:
         """Return the plan of a section that fails as it was last stored; raise `error` if nothing can be shown."""
-        _failing.add((section.site.id, section.label))
+        _failed_at[section.site.id, section.label] = time.time()
         plan = None if get_settings().STRICT else stored_plan(section)
         if plan is None or (self._is_needed and not plan.pages):
             raise error
@@ -167,15 +200,19 @@ class Round:
             if plan.has_failed:
                 continue
             now, last = moment(check.now), len(plan.pages) - 1
+            failed_at = _failed_at.get((plan.section.site.id, plan.section.label))
+            # A failure counts as a check: the pages stay the oldest, and would use up the time of all other sections.
+            most = math.inf if failed_at is None else abs(now.timestamp() - failed_at)
             due = [rank for rank, page in enumerate(plan.pages) if check.is_due(page.record)]
             if plan.section.paged_by == "position":
                 if due:
-                    age = max(_age(plan.pages[rank], now) for rank in due)
+                    age = min(most, max(_age(plan.pages[rank], now) for rank in due))
                     yield _Turn(OPEN * age, -1, at, None)
                 continue
             for rank in due:
                 page, is_open = plan.pages[rank], rank == last
-                yield _Turn((OPEN if is_open else 1) * _age(page, now), -1 if is_open else rank, at, page)
+                age = min(most, _age(page, now))
+                yield _Turn((OPEN if is_open else 1) * age, -1 if is_open else rank, at, page)
 
 
 def _age(page: Page, now: datetime) -> float:

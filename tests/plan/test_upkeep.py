@@ -4,7 +4,7 @@ import itertools
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
@@ -267,6 +267,64 @@ def test_where_the_database_refuses_writes_a_page_that_was_never_planned_is_meas
     assert (plan.checked_at, sizes(plan)) == (clock.now, [9, 9, 9])
 
 
+@pytest.mark.parametrize("is_index", [False, True])
+def test_who_waits_for_a_locked_database_in_vain_waits_only_once_more(section, clock, is_index):
+    ProductFactory.bulk(27)
+    refresh(section)
+    clock.pass_(seconds=61)
+    tried = []
+
+    def refuse(execute, sql, *args):
+        if sql.startswith("UPDATE"):
+            tried.append(sql)
+            raise OperationalError("database is locked")
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(refuse):
+        plan = Round([section]).plans()[0] if is_index else refresh_page(section, 2)
+
+    assert len(tried) == 2
+    assert plan.find(2).record.checked_at == clock.now
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("_one_at_a_time")
+def test_where_the_database_refuses_writes_a_round_checks_all_sections_in_memory_once(clock):
+    ProductFactory.bulk(27)
+    sections = sections_of(a=Dated, b=Dated, listed=type("Listed", (ListedProducts,), {"limit": 10}))
+    for section in sections:
+        refresh(section)
+    ProductFactory.bulk(5)
+    clock.pass_(seconds=61)
+    checks = Round(sections)
+
+    with read_only():
+        plans = checks.plans()
+        with CaptureQueriesContext(connection) as captured:
+            again = checks.plans()
+
+    assert [plan.checked_at for plan in plans] == [clock.now] * 3
+    assert [numbers(plan) for plan in plans] == [[1, 2, 3, 4]] * 3
+    # What is in memory is still there after pages were compared.
+    assert (again, len(captured)) == (plans, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_round_in_memory_tries_to_write_only_until_it_is_refused(clock):
+    ProductFactory.bulk(9 * 30)
+    sections = sections_of(a=Dated, b=Dated)
+    for section in sections:
+        refresh(section)
+    clock.pass_(seconds=61)
+
+    with read_only(), CaptureQueriesContext(connection) as captured:
+        Round(sections).plans()
+
+    assert len([query for query in captured if query["sql"].startswith("UPDATE")]) <= 2
+    # The first page twice: only after it was refused is the rest done in memory.
+    assert len(counted(captured)) == 2 * 30 + 1
+
+
 # A build checks all.
 
 
@@ -449,3 +507,56 @@ def test_a_section_whose_checks_fail_does_not_use_up_the_time_of_the_others(cloc
     is_down.clear()
     Round(sections).plans()
     assert checked_now(clock) == {("whole", 1), ("broken", 1)}
+
+
+@pytest.fixture
+def flaky_and_whole(clock):
+    """Two sections of three pages, all of them due."""
+    ProductFactory.bulk(27)
+    sections = sections_of(flaky=TenProducts, whole=TenProducts)
+    for section in sections:
+        refresh(section)
+    clock.pass_(seconds=61)
+    return sections
+
+
+@pytest.fixture
+def down(monkeypatch):
+    """The labels of sections whose checks fail."""
+    labels, measure = set(), Check.measure
+
+    def fail(check, page):
+        if check.section.label in labels:
+            raise RuntimeError("the rows cannot be read")
+        return measure(check, page)
+
+    monkeypatch.setattr(Check, "measure", fail)
+    return labels
+
+
+@pytest.mark.usefixtures("_one_at_a_time")
+def test_a_section_that_failed_once_is_checked_again_though_others_are_always_due(flaky_and_whole, down, clock):
+    down.add("flaky")
+    Round(flaky_and_whole).plans()
+    down.clear()
+
+    seen = set()
+    for _ in range(60):
+        clock.pass_(seconds=61)
+        Round(flaky_and_whole).plans()
+        seen |= checked_now(clock)
+
+    assert seen == {(label, number) for label in ("flaky", "whole") for number in (1, 2, 3)}
+
+
+@pytest.mark.usefixtures("_one_at_a_time")
+def test_a_section_that_always_fails_leaves_turns_to_others_that_are_always_due(flaky_and_whole, down, clock):
+    down.add("flaky")
+
+    seen = set()
+    for _ in range(60):
+        Round(flaky_and_whole).plans()
+        seen |= checked_now(clock)
+        clock.pass_(seconds=61)
+
+    assert seen == {("whole", number) for number in (1, 2, 3)}

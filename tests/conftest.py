@@ -38,6 +38,7 @@ def _nothing_kept(settings: Any) -> Iterator[None]:
     cached._next_check.clear()
     cached._next_comparing.clear()
     upkeep._failed_at.clear()
+    cached._unfinished.clear()
     crawlers.visits = crawlers.Visits()
     settings.STORAGES = dict(settings.STORAGES)  # Assigning builds the storages again, those in memory empty.
     with registry.isolated(*registry):

@@ -18,6 +18,7 @@ from sitemaps_plus.conf import get_settings
 from sitemaps_plus.declare.registry import registry
 from sitemaps_plus.errors import MissingTables, PageNotFound, SitemapError, StrictError, Unavailable
 from sitemaps_plus.models import explained
+from sitemaps_plus.plan import upkeep
 from sitemaps_plus.plan.sites import SiteOrigin
 from sitemaps_plus.serve.live import Made, Wanted, look
 from sitemaps_plus.stores.cache import DocumentCache, Kept, get_cache
@@ -136,9 +137,12 @@ class _Flight:
         self.error: Exception | None = None
 
 
-# When a document may be tried again, or be checked again under constant writes, in seconds since 1970.
+# When a document may be tried again after a failure or an endless round of checks, or be checked again under constant
+# writes, in seconds since 1970.
 _next_try: dict[str, float] = {}
 _next_check: dict[str, float] = {}
+# Since when some pages of an index are always due, in seconds since 1970.
+_unfinished: dict[str, float] = {}
 # When pages of an index may be compared again, by the clock that nobody can set.
 _next_comparing: dict[str, float] = {}
 _failing: set[str] = set()
@@ -226,6 +230,7 @@ def _renewed(wanted: Wanted, cache: DocumentCache) -> Served:
         if not wanted.number:
             # An index is checked while it is made.
             _rest_after_check(wanted, time.time() - started)
+            _rest_in_round(wanted, made, time.time() - started)
         if made.has_new_pages:
             _renew_indexes(cache, wanted)
     except PageNotFound:
@@ -249,6 +254,19 @@ def _rest_after_check(wanted: Wanted, seconds: float) -> None:
         _next_check.pop(wanted.name, None)
     else:
         _next_check[wanted.name] = time.time() + PATIENCE * seconds
+
+
+def _rest_in_round(wanted: Wanted, made: Made, seconds: float) -> None:
+    """Note until when an index is left alone whose checks, of which these took `seconds`, do not end in time.
+
+    Else each request for it would check pages for as long as one may, without end.
+    """
+    now, every = time.time(), get_settings().CHECK_EVERY
+    if now - _seconds(made.checked_at) < every:
+        _unfinished.pop(wanted.name, None)
+    elif now - _unfinished.setdefault(wanted.name, now) >= every and seconds >= upkeep.BUDGET:
+        # Not longer than an index that is current: pages that give up rows are held for that time.
+        _next_try[wanted.name] = now + min(PATIENCE * seconds, every)
 
 
 def _renew_indexes(cache: DocumentCache, wanted: Wanted) -> None:

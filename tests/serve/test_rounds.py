@@ -11,6 +11,7 @@ from samples import SITE, Products, paths
 from sitemaps_plus import register
 from sitemaps_plus.models import SitemapPage
 from sitemaps_plus.plan import upkeep
+from sitemaps_plus.plan.checking import Check
 from sitemaps_plus.serve import cached
 from sitemaps_plus.serve.cached import REST, serve
 from sitemaps_plus.serve.live import Wanted
@@ -158,3 +159,48 @@ def test_a_request_for_a_page_leaves_the_other_pages_to_their_own_requests(clock
     with CaptureQueriesContext(connection) as captured:
         serve(page(4))
     assert len([query for query in captured if "COUNT(*)" in query["sql"]]) == 1
+
+
+# An index whose pages take longer to check than they stay current.
+
+
+@pytest.fixture
+def _slow(monkeypatch, clock):
+    """Let each check take 0.6 seconds, and a request for an index check one page."""
+    measure = Check.measure
+
+    def measure_slowly(check, page):
+        clock.pass_(seconds=0.6)
+        return measure(check, page)
+
+    monkeypatch.setattr(Check, "measure", measure_slowly)
+    monkeypatch.setattr(upkeep, "BUDGET", 1e-9)
+
+
+def queries_of_index():
+    with CaptureQueriesContext(connection) as captured:
+        serve(INDEX)
+    return len(captured)
+
+
+@pytest.mark.usefixtures("_slow")
+def test_an_index_that_can_be_finished_does_not_rest():
+    assert all(queries_of_index() for _ in range(PAGES))
+    assert queries_of_index() == 0
+    assert cached._next_try == {}
+
+
+@pytest.mark.usefixtures("_slow")
+@pytest.mark.parametrize(("every", "rest"), [(10, 6), (4, 4)], ids=["a-tenth-of-the-time", "no-longer-than-current"])
+def test_an_index_that_is_never_finished_rests(clock, settings, every, rest):
+    settings.SITEMAPS_PLUS = {"ORIGIN": "https://example.com", "CHECK_EVERY": every}
+    while not cached._next_try:
+        assert queries_of_index() > 0
+        clock.pass_(seconds=1)
+
+    for _ in range(2):
+        clock.pass_(seconds=rest - 1.1)
+        assert queries_of_index() == 0
+        clock.pass_(seconds=0.2)
+        assert queries_of_index() > 0
+        clock.pass_(seconds=1)

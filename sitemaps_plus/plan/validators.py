@@ -289,7 +289,9 @@ class Stamp(Func):
         """Return the SQL of seconds, which are 0 for a text that is no date, microseconds, and the parameters."""
         sql, params = compiler.compile(self.source_expressions[0])
         has_epoch = connection.Database.sqlite_version_info >= (3, 38)
-        seconds = f"unixepoch({sql})" if has_epoch else f"CAST(strftime('%%s', {sql}) AS INTEGER)"
+        # Without the parts of a second, which SQLite rounds: the last half millisecond would count as the next second.
+        whole = f"substr({sql}, 1, 19)"
+        seconds = f"unixepoch({whole})" if has_epoch else f"CAST(strftime('%%s', {whole}) AS INTEGER)"
         # Another program may have stored any text.
         microseconds = f"CAST(round(substr({sql}, 20, 7) * 1000000) AS INTEGER) %% 10000000"
         return f"ifnull({seconds}, 0)", microseconds, (*params, *params)

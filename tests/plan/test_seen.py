@@ -1,6 +1,6 @@
 """What rendering adds up of the rows that it reads is what the database measures."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from django.db.models.query import ModelIterable
 from django.utils import timezone
 from django.utils.translation import get_language
 
-from factories import TagFactory
+from factories import DAY, TagFactory
 from samples import make_products, section_of
 from sitemaps_plus import Image, ModelSitemap
 from sitemaps_plus.plan.planner import refresh
@@ -150,6 +150,21 @@ def test_rows_add_up_to_what_the_database_measures(
     Product.objects.all().delete()
     nothing = measure(section, section.queryset(), timezone.now()).validator
     assert rows_seen(section, path.read_blocks) == rows_seen(section, path.read_groups) == nothing
+
+
+@pytest.mark.parametrize("microsecond", [0, 1, 499_999, 500_000, 999_499, 999_500, 999_924, 999_999])
+@pytest.mark.parametrize("day", [DAY, datetime(1990, 1, 1, tzinfo=UTC), datetime(2020, 2, 29, 23, 59, 59, tzinfo=UTC)])
+def test_parts_of_a_second_add_up_to_what_the_database_measures(day: datetime, microsecond: int) -> None:
+    make_products(5, updated_at=day.replace(microsecond=microsecond))
+    section = section_of(ByRow)
+    (page,), seen = refresh(section, force=True).pages, SeenRows(section)
+
+    with neutral():
+        blocks = list(row_path.read_blocks(section, page, section.cleaner(Report("products")), seen))
+
+    assert all(isinstance(block, Block) for block in blocks)
+    assert seen.sums is not None
+    assert seen.sums.validator(section) == measure(section, section.queryset(), timezone.now()).validator
 
 
 def tagged() -> None:

@@ -5,6 +5,8 @@ LINT := .venv-lint/bin
 DEMO := .venv-demo/bin
 # Benchmarks have one environment for each interpreter: make bench PYTHON=python3.13
 BENCH := .venv-bench-$(notdir $(PYTHON))
+# Minutes of killed builds and of crawls: tox -e crashes
+TRIALS := test_crashes test_crash_steps test_live_crawls
 MANAGE := $(DEMO)/python example_project/manage.py
 
 .DEFAULT_GOAL := help
@@ -13,7 +15,7 @@ MANAGE := $(DEMO)/python example_project/manage.py
 help:
 	@echo "make demo    load 234,908 places, build their sitemaps, change a hundred, build again, check all"
 	@echo "make serve   serve the example on http://127.0.0.1:8000/ (after make demo)"
-	@echo "make test    run the tests on SQLite, except those of the example (tox -e example)"
+	@echo "make test    run the tests on SQLite, except those of the example and of builds that are killed (tox -e example,crashes)"
 	@echo "make bench   compare the speed with Django's sitemaps and others: an hour; benchmarks/README.md has shorter ways"
 	@echo "make bench-serving    measure the cost of one response: minutes"
 	@echo "make lint    check style, templates, types and layers"
@@ -34,7 +36,7 @@ serve: .venv-demo/ready
 	$(MANAGE) runserver --insecure 127.0.0.1:8000
 
 test: .venv/ready
-	$(TEST)/python -m pytest -n auto --ignore=tests/test_example_project.py $(ARGS)
+	$(TEST)/python -m pytest -n auto --ignore=tests/test_example_project.py $(TRIALS:%=--ignore=tests/journeys/%.py) $(ARGS)
 
 bench: $(BENCH)/ready
 	-$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --group bench --group peers

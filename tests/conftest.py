@@ -59,6 +59,7 @@ def _cached_in_transactions(request: pytest.FixtureRequest, monkeypatch: pytest.
 def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a request for an index check all pages, however busy the machine is."""
     monkeypatch.setattr(upkeep, "BUDGET", 60.0)
+    monkeypatch.setattr(cached, "COMPARING", 60.0)
 
 
 @pytest.fixture(autouse=True)

@@ -31,8 +31,8 @@ SILENT = 3 * RENEW_EVERY
 """Seconds without renewal of its lease after which a running build gives no sign of life."""
 
 
-_ALIKE = {"label", "layout", "recipe", "origin", "digest", "built_digest"}
-"""Columns whose values most pages of a section have in common, or that are equal for most pages."""
+_ALIKE = {"label", "start_digest", "layout", "recipe", "origin", "digest", "built_digest"}
+"""Columns whose values most pages of a section have in common, or that are equal for most pages, or in the manifest."""
 
 
 class SitemapPage(models.Model):
@@ -127,20 +127,19 @@ class SitemapPage(models.Model):
             models.UniqueConstraint(fields=("site", "label", "start_digest"), name="sitemaps_plus_page_start"),
         )
 
+    def __init__(self, *args: Any, **values: Any) -> None:
+        """Make a record in less memory: a build keeps those of all pages of a section, which may be thousands."""
+        super().__init__(*args, **values)
+        known = self.__dict__
+        for name in known.keys() & _ALIKE:
+            if known[name]:
+                known[name] = sys.intern(known[name])
+        # A copy has no room for more attributes: it is half as large.
+        self.__dict__ = dict(known)
+
     def __str__(self) -> str:
         """Return the name of the page, as in its URL."""
         return page_name(self.label, self.number)
-
-    @classmethod
-    def from_db(cls, *args: Any, **options: Any) -> Any:
-        """Return a record in less memory: a build keeps those of all pages of a section, which may be thousands."""
-        record: Any = super().from_db(*args, **options)
-        known = record.__dict__
-        for name in known.keys() & _ALIKE:
-            known[name] = sys.intern(known[name])
-        # A copy has no room for more attributes: it is half as large.
-        record.__dict__ = dict(known)
-        return record
 
     @property
     def is_retired(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +17,9 @@ from sitemaps_plus.plan.seen import seen_validator
 from sitemaps_plus.protocol.reports import PROBLEMS_PER_BUILD, Report
 from sitemaps_plus.protocol.shapes import Shape
 from sitemaps_plus.render.pages import MOST_SPLITS, does_not_fit, split_pages
+
+_RECORDED = ("newest", "began", "seconds")
+"""What nobody asks of a rendering after it is recorded."""
 
 
 class Assembly:
@@ -41,6 +45,8 @@ class Assembly:
         """The pages whose rows moved while they were rendered, as far as that is known."""
         self._problems = 0
         self._nothing = Report(plan.section.label)
+        # The fingerprint of a section by position is made of the rows of all pages.
+        self._done_with = _RECORDED if plan.section.paged_by == "position" else (*_RECORDED, "seen")
         self._shapes: dict[Shape, Shape] = {}
         self._follow(plan)
 
@@ -91,6 +97,9 @@ class Assembly:
             self.plan.section,
             ((page, outcome.found) for page, outcome in settled if outcome.found and self._is_current(page, outcome)),
         )
+        for _, outcome in settled:
+            for name in self._done_with:
+                outcome.found.pop(name, None)
         return [(page.number, outcome) for page, outcome in settled]
 
     def _settled(self) -> Iterator[tuple[Page, Outcome]]:
@@ -112,7 +121,7 @@ class Assembly:
 
     def _follow(self, plan: Plan) -> None:
         self.plan = plan
-        self._ranges = {page.number: (page.start, page.end) for page in plan.pages}
+        self._planned = {page.number: page for page in plan.pages}
         for number, page in list(self._rendered.items()):
             if not self._is_planned(page):
                 del self._rendered[number], self.outcomes[number]
@@ -125,7 +134,8 @@ class Assembly:
                 self.reasons[page.number] = reason
 
     def _is_planned(self, page: Page) -> bool:
-        return self._ranges.get(page.number) == (page.start, page.end)
+        planned = self._planned.get(page.number)
+        return planned is not None and (planned.start, planned.end) == (page.start, page.end)
 
     def _keep(self, page: Page, outcome: Outcome) -> None:
         self._rendered[page.number], self.outcomes[page.number] = page, self._shared(outcome)
@@ -141,10 +151,13 @@ class Assembly:
         if report.is_empty:
             report = self._nothing
             found = {**found, "report": report} if found else found
+        if found:
+            # Most often as in the record of the page, and later in the manifest.
+            found["digest"] = sys.intern(found["digest"])
         return replace(outcome, shape=shape, report=report, found=found)
 
     def _fail(self, page: Page, error: Exception) -> None:
-        order = list(self._ranges)
+        order = list(self._planned)
         if self._failed is None or order.index(page.number) < order.index(self._failed.number):
             self._failed, self.error = page, error
 

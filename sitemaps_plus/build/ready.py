@@ -55,7 +55,7 @@ class Ready:
             found = outcome.found
             # The date moves only with a change that the page shows.
             is_same = before is not None and before.digest == found["digest"]
-            entries[page.number] = PageEntry(
+            entry = PageEntry(
                 digest=found["digest"],
                 urls=found["urls"],
                 bytes=found["size"],
@@ -67,6 +67,7 @@ class Ready:
                 shape=shapes.setdefault(outcome.shape, outcome.shape),
                 start=start,
             )
+            entries[page.number] = before if before and before == entry else entry
         return entries
 
     def staged(self, page: Page) -> bytes:

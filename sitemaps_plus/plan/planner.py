@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import logging
+import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -372,7 +373,8 @@ def _nth(keys: QuerySet[Any, Any], offset: int) -> KeyValue | None:
 
 
 def _digest(start: Any) -> str:
-    return hashlib.sha256(json.dumps(start).encode()).hexdigest()
+    # As in the record and in the manifest: one text for all of them.
+    return sys.intern(hashlib.sha256(json.dumps(start).encode()).hexdigest())
 
 
 def _make_lock(section: Section) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -58,10 +59,13 @@ def render_index(
 
 def make_index(items: Iterable[IndexItem], changed_at: datetime | None = None) -> Document:
     """Return an index of `items`."""
-    listed = list(items)
+    counter = itertools.count()
+    # One after the other: there may be thousands.
+    counted = (item for item, _ in zip(items, counter, strict=False))
     template = find_override(INDEX)
-    pieces = write_index(listed) if template is None else [index_with_template(listed, template)]
-    return replace(pack(pieces, get_settings().GZIP_LEVEL), urls=len(listed), changed_at=changed_at)
+    pieces = write_index(counted) if template is None else [index_with_template(list(counted), template)]
+    document = pack(pieces, get_settings().GZIP_LEVEL)
+    return replace(document, urls=next(counter), changed_at=changed_at)
 
 
 def list_pages(plan: Plan, base: str | None = None) -> Iterator[IndexItem]:

@@ -13,6 +13,7 @@ import logging
 import math
 import re
 import secrets
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -295,7 +296,9 @@ def _load_section(given: Any) -> SectionEntry:
 
 
 def _with_shape(page: PageEntry, shapes: list[Shape]) -> PageEntry:
-    return page._replace(shape=shapes[page.shape])  # type: ignore[call-overload]
+    shape = shapes[page.shape]  # type: ignore[call-overload]
+    # The record of the page has the same digests.
+    return page._replace(shape=shape, digest=sys.intern(page.digest), start=sys.intern(page.start))
 
 
 def _page_or_dict(given: dict[str, Any]) -> Any:

@@ -1,5 +1,6 @@
 """What a build does for each page besides rendering it stays small, however many pages there are."""
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from samples import Products, make_products, nth
 from sitemaps_plus import register
 from sitemaps_plus.build import build
+from sitemaps_plus.build.ready import Ready
 from sitemaps_plus.build.section import SectionBuild
 from sitemaps_plus.models import SitemapPage
 from testapp.models import Product
@@ -84,6 +86,38 @@ def test_pages_of_which_there_is_nothing_to_report_share_an_empty_report(monkeyp
     assert len({id(report) for report in reports}) <= 2
     assert len({id(outcome.shape) for outcome in assembly.outcomes.values()}) <= 2
     assert all(outcome.found["report"] is outcome.report for outcome in assembly.outcomes.values())
+
+
+def test_the_record_the_plan_and_the_manifest_share_the_digests_of_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    register("products", Products)
+    make_products(50)
+    assert build().is_complete
+    given: list[Any] = []
+    entries = Ready.entries
+    monkeypatch.setattr(Ready, "entries", lambda self, known: given.append((self, known)) or entries(self, known))
+
+    assert build(full=True).is_complete
+
+    ((ready, known),) = given
+    assert len(ready.pages) == 5
+    for page in ready.pages:
+        entry, record, found = known.pages[page.number], page.record, ready.outcomes[page.number].found
+        assert entry.digest is record.digest
+        assert entry.digest is record.built_digest
+        assert entry.digest is found["digest"]
+        assert entry.start is record.start_digest
+        assert found.keys() == {"digest", "urls", "size", "report"}
+        assert entries(ready, known)[page.number] is entry
+
+
+def test_a_new_record_takes_no_more_memory_than_a_stored_one() -> None:
+    register("products", Products)
+    make_products(10)
+    assert build().is_complete
+
+    sizes = {sys.getsizeof(record.__dict__) for record in (SitemapPage(), SitemapPage.objects.get())}
+
+    assert len(sizes) == 1
 
 
 def test_what_one_page_leaves_out_is_not_reported_of_others(folder: Path) -> None:

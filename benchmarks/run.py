@@ -41,6 +41,9 @@ SHORT_TASKS = (
 )
 """What the short form measures."""
 
+MANY = (100, 2_000, 20_000)
+"""Numbers of small pages that are built; the short form leaves the last one out."""
+
 COMPARED = 100_000
 """Largest number of rows for which the output of all projects is compared first."""
 
@@ -74,6 +77,9 @@ def main() -> None:
             memory[database][rows] = found
     for database, sizes in memory.items():
         report_memory(database, sizes)
+    if "sqlite" in options.database and (options.short or not options.only):
+        print("## Pages of ten rows, sqlite\n")
+        print(call(["bookkeeping.py", "--pages", *map(str, MANY[: 2 if options.short else None])]))
     for what, reason in left_out.items():
         print(f"Left out: {what}: {reason}")
 

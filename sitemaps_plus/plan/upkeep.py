@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -28,6 +31,8 @@ BUDGET = 0.5
 
 OPEN = 10
 """The last page of a section counts as checked so many times longer ago: most rows are appended."""
+
+_AT_ONCE = 500
 
 
 # When sections failed that failed at their last check, in seconds since 1970; by site and label.
@@ -102,6 +107,15 @@ def _stored(check: Check, page: Page) -> Page | None:
     return replace(page, record=stored)
 
 
+def _unchanged(check: Check, page: Page) -> Page | None:
+    """Return a page as it is after a check that finds nothing new, which is not stored yet; else None."""
+    found, record = check.measure(page), copy(page.record)
+    if record.pk is None or (found.rows or 0) > check.section.rows_limit:
+        return None
+    before = values_of(record)
+    return replace(page, record=record) if differing(check.note(record, found), before) == ["checked_at"] else None
+
+
 class _Turn(NamedTuple):
     """A page by key that is due, or all pages of a section by position."""
 
@@ -130,7 +144,10 @@ class Round:
         self._left = BUDGET
         self._has_checked = False
         self._in_memory: dict[int, Plan] = {}
-        self._is_refused = False
+        self._is_refused: bool | None = None
+        """Whether the database refuses writes; None before one was tried."""
+        self._to_store: defaultdict[int, list[int]] = defaultdict(list)
+        """The primary keys of the pages of each section whose check has found nothing new."""
 
     def plans(self) -> list[Plan]:
         """Return the plan of each section, after checking pages for as long as the time of this round lasts."""
@@ -155,6 +172,7 @@ class Round:
                 plans[turn.at] = replace(found, has_new_pages=found.has_new_pages or plan.has_new_pages)
             else:
                 checked[turn.at, found.number] = found
+        self._store(checks)
         self._left -= time.monotonic() - started
         return [
             replace(plan, pages=[checked.get((at, page.number), page) for page in plan.pages])
@@ -169,21 +187,35 @@ class Round:
             plan = refresh(section, only=())
         except Exception as error:
             return self._last_known(section, error)
-        self._is_refused |= not plan.is_stored
+        self._is_refused = self._is_refused or not plan.is_stored or None
         return plan
 
     def _after(self, turn: _Turn, check: Check) -> Page | Plan:
         """Return a page after its turn; the plan of its section if that was made anew."""
         section = check.section
         if turn.page and not self._is_refused:
+            # Most pages are as they were: of these the checks are stored together, once a write has succeeded.
+            if self._is_refused is False and (page := _unchanged(check, turn.page)):
+                self._to_store[turn.at].append(page.record.pk)
+                return page
             found = _checked(check, turn.page, self._since)
-            if isinstance(found, Page) or found.is_stored:
+            self._is_refused = isinstance(found, Plan) and not found.is_stored
+            if not self._is_refused:
                 return found
-            self._is_refused = True
         plan = refresh(section, since=self._since, attempts=0 if self._is_refused else 2)
         if not plan.is_stored:
             self._is_refused, self._in_memory[turn.at] = True, plan
         return plan
+
+    def _store(self, checks: Sequence[Check]) -> None:
+        """Store the checks that have found nothing new. If that fails, the pages are due again."""
+        using = router.db_for_write(SitemapPage)
+        for at, keys in self._to_store.items():
+            for first in range(0, len(keys), _AT_ONCE):
+                some = numbered(self._sections[at], using).filter(pk__in=keys[first : first + _AT_ONCE])
+                with suppress(DatabaseError), transaction.atomic(using=using):
+                    some.update(checked_at=checks[at].now)
+        self._to_store.clear()
 
     def _last_known(self, section: Section, error: Exception) -> Plan:
         """Return the plan of a section that fails as it was last stored; raise `error` if nothing can be shown."""

@@ -381,6 +381,59 @@ def test_a_round_with_time_checks_all(section, clock):
     assert plan.checked_at == clock.now
 
 
+def writes(captured):
+    return [query["sql"] for query in captured if query["sql"].startswith("UPDATE")]
+
+
+@pytest.mark.parametrize("pages", [5, 40])
+def test_a_round_that_finds_no_change_stores_its_checks_together(section, clock, pages):
+    ProductFactory.bulk(9 * pages)
+    refresh(section)
+    clock.pass_(seconds=61)
+
+    with CaptureQueriesContext(connection) as captured:
+        (plan,) = Round([section]).plans()
+
+    assert len(checked_now(clock)) == pages
+    assert plan.checked_at == clock.now
+    # The lock and the record of the first page, which tells whether writes are possible, and all others.
+    assert len(writes(captured)) == 3
+    assert len(counted(captured)) == pages
+
+
+def test_a_round_stores_a_page_that_changed_with_its_values(section, clock):
+    ProductFactory.bulk(9 * 5)
+    refresh(section)
+    touch(3, section)
+    clock.pass_(seconds=61)
+
+    (plan,) = Round([section]).plans()
+
+    assert len(checked_now(clock)) == 5
+    record = SitemapPage.objects.get(number=3)
+    assert record.validator == next(page.record.validator for page in plan.pages if page.number == 3)
+    assert record.changed_at == clock.now
+
+
+def test_checks_that_cannot_be_stored_together_are_due_again(section, clock):
+    ProductFactory.bulk(9 * 5)
+    refresh(section)
+    clock.pass_(seconds=61)
+
+    def lock(execute, sql, *args):
+        if sql.startswith("UPDATE") and " IN (" in sql:
+            raise OperationalError("database is locked")
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(lock):
+        (plan,) = Round([section]).plans()
+    assert plan.checked_at == clock.now
+    assert len(checked_now(clock)) == 1
+
+    Round([section]).plans()
+    assert len(checked_now(clock)) == 5
+
+
 @pytest.mark.usefixtures("_one_at_a_time")
 def test_pages_of_all_sections_take_turns(clock):
     ProductFactory.bulk(27)

@@ -79,7 +79,7 @@ def main() -> None:
         report_memory(database, sizes)
     if "sqlite" in options.database and (options.short or not options.only):
         print("## Pages of ten rows, sqlite\n")
-        print(call(["bookkeeping.py", "--pages", *map(str, MANY[: 2 if options.short else None])]))
+        print(call(["bookkeeping.py", "--pages", *map(str, MANY[: 2 if options.short else None])], {**os.environ}))
     for what, reason in left_out.items():
         print(f"Left out: {what}: {reason}")
 

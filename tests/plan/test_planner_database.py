@@ -243,7 +243,9 @@ def test_each_boundary_of_an_open_page_is_counted_from_one_lower_bound(sitemap, 
     boundaries = [query["sql"] for query in captured if "OFFSET" in query["sql"]]
     assert len(boundaries) >= 5
     # Of two, SQLite searches with the first one, which is that of the page: each query would read all rows before it.
-    assert {sql.count(">=") for sql in boundaries} <= {0, 1}
+    # On MariaDB the bound of a key of two columns is written out, with a comparison for each.
+    most = len(section.key.names) if connection.vendor == "mysql" else 1
+    assert {sql.count(">=") for sql in boundaries} <= {0, most}
 
 
 @pytest.mark.django_db
